@@ -1,0 +1,2 @@
+//! copse-generator.
+fn main() {}

@@ -1,0 +1,2 @@
+//! copse-notify.
+fn main() {}

@@ -1,0 +1,2 @@
+//! copse.
+fn main() {}

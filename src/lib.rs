@@ -1,0 +1,1 @@
+//! copse turns one TOML file per group of processes into native systemd units.
