@@ -1,3 +1,19 @@
 //! copse turns one TOML file per group of processes into native systemd units.
+//!
+//! ```text
+//!  files ─source→ Source ─document→ Document ─model→ Group ─generate→ UnitTree ─tree→ directory
+//!    (path,text)     one tree of values,   what it means:    units and links       the generator's
+//!                    places kept           names resolved    as plain data         normal-dir
+//!                     └───────── Diagnostics, collected, never printed here ─────────┘
+//! ```
+//!
+//! Every arrow is a pure function of plain values; only the two ends touch the operating system.
 
+pub mod diagnostic;
+pub mod generate;
+pub mod model;
+pub mod scope;
+pub mod source;
 pub mod span;
+pub mod systemd;
+pub mod unit;

@@ -1,0 +1,199 @@
+//! What is wrong with a group file: a code, a place, one sentence, and the fix where there is one.
+//!
+//! Diagnostics are plain values. They are collected along the way and rendered at the end only:
+//! as one line for the kernel log ([`Diagnostic::line`]) or, in the command, with an excerpt.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+mod code;
+pub use code::{Code, Severity};
+
+/// A file as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The path as the author knows it, without `$COPSE_ROOT`.
+    pub path: PathBuf,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A range of bytes in a file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<SourceFile>,
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+impl Place {
+    /// A place in `file`; `range` is in bytes.
+    #[must_use]
+    pub fn new(file: &Arc<SourceFile>, range: std::ops::Range<usize>) -> Self {
+        let byte = |at: usize| u32::try_from(at.min(file.text.len())).unwrap_or(u32::MAX);
+        Self { file: Arc::clone(file), start: byte(range.start), end: byte(range.end) }
+    }
+
+    /// Line and column, both counted from 1; the column in characters.
+    #[must_use]
+    pub fn line_column(&self) -> (usize, usize) {
+        let before = self.file.text.get(..self.start as usize).unwrap_or(&self.file.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// The path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = self.line_column();
+        write!(f, "{}:{line}:{column}", self.file.path.display())
+    }
+}
+
+/// Where a diagnostic points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// A range in a file that could be read.
+    Place(Place),
+    /// A file or directory as a whole (unreadable, not UTF-8, too large).
+    Path(PathBuf),
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What kind of mistake; stable, for `copse explain` and for tests.
+    pub code: Code,
+    /// Where.
+    pub at: At,
+    /// One sentence, lower case, without a full stop; backticks round the author's text.
+    pub message: String,
+    /// Other places that belong to it, each with a word on why.
+    pub related: Vec<(Place, String)>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic at a place in a file.
+    #[must_use]
+    pub fn new(code: Code, place: &Place, message: impl Into<String>) -> Self {
+        Self::at(code, At::Place(place.clone()), message)
+    }
+
+    /// A diagnostic about a whole file.
+    #[must_use]
+    pub fn file(code: Code, path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::at(code, At::Path(path.into()), message)
+    }
+
+    fn at(code: Code, at: At, message: impl Into<String>) -> Self {
+        Self { code, at, message: message.into(), related: Vec::new(), help: None }
+    }
+
+    /// Adds the fix.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a second place.
+    #[must_use]
+    pub fn related(mut self, place: &Place, why: impl Into<String>) -> Self {
+        self.related.push((place.clone(), why.into()));
+        self
+    }
+
+    /// Error, warning or note: a property of the code.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+
+    /// `PATH:LINE:COLUMN: error[code]: message; help`, always on one line: control characters are
+    /// replaced, so that a file's text can't forge a line of the log.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let at = match &self.at {
+            At::Place(place) => place.to_string(),
+            At::Path(path) => path.display().to_string(),
+        };
+        let mut line = format!("{at}: {}[{}]: {}", self.severity(), self.code, self.message);
+        if let Some(help) = &self.help {
+            line.push_str("; ");
+            line.push_str(help);
+        }
+        one_line(&line)
+    }
+}
+
+/// Replaces what could end a line or steer a terminal.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// All diagnostics of a run, in the order found, none twice.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Adds one, unless the same stands there already: a mistake in `[defaults]` is met once per process.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.list.contains(&diagnostic) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn extend(&mut self, other: Diagnostics) {
+        other.list.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// Whether any is an error; warnings and notes don't count.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
+    }
+
+    /// In the order of the files' text.
+    pub fn sort(&mut self) {
+        self.list.sort_by_key(|diagnostic| match &diagnostic.at {
+            At::Place(place) => (place.file.path.clone(), place.start),
+            At::Path(path) => (path.clone(), 0),
+        });
+    }
+
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}

@@ -1,0 +1,132 @@
+//! The stable codes. A test proves that each has a case under `tests/errors/`.
+
+use std::fmt;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The group isn't generated.
+    Error,
+    /// The group is generated, but probably not as meant.
+    Warning,
+    /// Something was left out on purpose.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        })
+    }
+}
+
+macro_rules! codes {
+    ($($severity:ident { $($(#[doc = $doc:literal])+ $variant:ident $text:literal,)+ })+) => {
+        /// What kind of mistake a diagnostic is about.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($($(#[doc = $doc])+ $variant,)+)+ }
+
+        impl Code {
+            /// Every code there is.
+            pub const ALL: &[Self] = &[$($(Self::$variant,)+)+];
+
+            /// The word that users see.
+            #[must_use]
+            pub fn text(self) -> &'static str {
+                match self { $($(Self::$variant => $text,)+)+ }
+            }
+
+            /// A sentence or two on what it means and what to do.
+            #[must_use]
+            pub fn explanation(self) -> &'static str {
+                match self { $($(Self::$variant => concat!($($doc, "\n"),+),)+)+ }
+            }
+
+            /// Error, warning or note.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self { $($(Self::$variant => Severity::$severity,)+)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    Error {
+        /// The file can't be read: permission, a loop of links, a directory, a device, or it vanished.
+        Unreadable "unreadable",
+        /// The file is larger than 4 MiB: hardly a group file.
+        TooLarge "too-large",
+        /// The file isn't UTF-8 text.
+        NotUtf8 "not-utf8",
+        /// Others than root may write the file, or a directory on the way to it: whoever may write a system-wide group file is root.
+        Writable "writable-by-others",
+        /// The file isn't TOML.
+        Syntax "syntax",
+        /// The file's stem can't be a group's name: `[A-Za-z0-9][A-Za-z0-9_.-]*`.
+        GroupName "group-name",
+        /// A process or setup step can't have this name: `[a-z0-9][a-z0-9_-]*`.
+        ProcessName "process-name",
+        /// An instance can't have this name.
+        InstanceName "instance-name",
+        /// There is no such key here.
+        UnknownKey "unknown-key",
+        /// The key exists, but not at this place: a group's key below a table header, a process's key on a setup step.
+        MisplacedKey "misplaced-key",
+        /// A string where a number is expected, or the like.
+        WrongType "wrong-type",
+        /// The type is right, the value isn't one of those that the key takes.
+        InvalidValue "invalid-value",
+        /// A key that must be there isn't.
+        MissingKey "missing-key",
+        /// Two keys that exclude each other, or a combination that can't work.
+        Conflict "conflict",
+        /// No process, setup step or instance has this name.
+        UnknownName "unknown-name",
+        /// Two things have one name.
+        DuplicateName "duplicate-name",
+        /// Each is after the other.
+        Cycle "cycle",
+        /// A placeholder that doesn't exist, or that can't stand here.
+        Placeholder "placeholder",
+        /// A string of words holds a character that only a shell would understand: write an array, or `shell`.
+        ShellCharacter "shell-character",
+        /// What systemd or the kernel can't carry: a NUL, a quote in a program's path, a word of 128 KiB, a line of 1 MiB.
+        Uncarriable "uncarriable",
+        /// The pass-through table names a directive that systemd doesn't have in that section.
+        UnknownDirective "unknown-directive",
+        /// The directive is one that copse's design stands on.
+        RefusedDirective "refused-directive",
+        /// Two groups make the same unit; the one that sorts later is in error.
+        UnitName "unit-name",
+        /// A unit of a package or of another generator would be hidden.
+        Clash "clash",
+        /// The group's units couldn't be written.
+        Write "write",
+    }
+    Warning {
+        /// A link that leads nowhere: nothing was read.
+        DanglingLink "dangling-link",
+        /// The restart settings can never reach the start limit: a failing process is started for ever.
+        NeverGivesUp "never-gives-up",
+        /// Ordered after network-online.target, which nothing here wants: it may never be reached.
+        NotWanted "not-wanted",
+        /// A drop-in directory for a group that has no file: nothing was read.
+        NoGroup "no-group",
+    }
+    Note {
+        /// Left out in user scope, where the unit doesn't exist.
+        UserScope "user-scope",
+        /// The running systemd doesn't know the directive yet; it was left out.
+        TooNew "too-new",
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}

@@ -1,0 +1,412 @@
+//! What a group file means: names resolved, defaults filled in, every value checked.
+//!
+//! Everything semantic that can be wrong is found on the way here. What is made from a [`Group`] later can't fail.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::diagnostic::Place;
+use crate::scope::Scope;
+use crate::unit::Section;
+use crate::unit::name::{GroupName, InstanceName, ProcessName};
+
+/// A group: becomes a target and its members.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The stem of the file's name.
+    pub name: GroupName,
+    /// The scope it was read for.
+    pub scope: Scope,
+    /// The group file, then its drop-ins in the order they were merged.
+    pub files: Vec<PathBuf>,
+    /// The file's first byte: where a diagnostic about the whole group points.
+    pub place: Place,
+    /// `Description=` of the target; the group's name if there is none.
+    pub description: Option<String>,
+    /// `Documentation=` of every unit: checked URIs.
+    pub documentation: Vec<String>,
+    /// Units that want the target: links in their `.wants/`.
+    pub wanted_by: Vec<String>,
+    /// Units outside that every process and setup step (and the target) is ordered after.
+    pub after: Vec<String>,
+    /// Units outside that every process and setup step (and the target) requires.
+    pub requires: Vec<String>,
+    /// Units outside that the target wants.
+    pub wants: Vec<String>,
+    /// Units outside that the target is ordered before.
+    pub before: Vec<String>,
+    /// Units outside that the target conflicts with.
+    pub conflicts: Vec<String>,
+    /// What giving up of an essential process means.
+    pub failure_policy: FailurePolicy,
+    /// How long the readiness gate waits at most.
+    pub timeout_start: Span,
+    /// What all members share; made by one holder.
+    pub shared: Option<SharedDirectories>,
+    /// By name.
+    pub processes: BTreeMap<ProcessName, Process>,
+    /// By name.
+    pub setup: BTreeMap<ProcessName, Setup>,
+    /// `[target]`: pass-through into the target's `[Unit]`.
+    pub target: PassThrough,
+    /// `[slice]`: pass-through into the slice's `[Slice]`.
+    pub slice: PassThrough,
+}
+
+/// `failure-policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// The siblings go on.
+    Continue,
+    /// The group stops.
+    Stop,
+}
+
+/// A time span in systemd's grammar, checked, as its author wrote it (integers: seconds).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// As written, for the unit.
+    pub text: String,
+    /// What it means; `None` is infinity.
+    pub value: Option<std::time::Duration>,
+}
+
+/// The group's shared directories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedDirectories {
+    /// Which.
+    pub directories: Vec<Directory>,
+    /// `[defaults]` `user`.
+    pub user: Option<String>,
+    /// `[defaults]` `group`.
+    pub group: Option<String>,
+}
+
+/// One kind of directory, as `RuntimeDirectory=` and its siblings take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// Which kind.
+    pub kind: DirectoryKind,
+    /// Relative paths below the kind's base; in a process they may hold `{instance}`.
+    pub names: Vec<Text>,
+    /// `0755`-like.
+    pub mode: Option<String>,
+}
+
+/// The five kinds of systemd.exec(5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DirectoryKind {
+    /// `RuntimeDirectory=`, `%t`
+    Runtime,
+    /// `StateDirectory=`, `%S`
+    State,
+    /// `CacheDirectory=`, `%C`
+    Cache,
+    /// `LogsDirectory=`, `%L`
+    Logs,
+    /// `ConfigurationDirectory=`, `%E`
+    Configuration,
+}
+
+impl DirectoryKind {
+    /// All five, in systemd's order.
+    pub const ALL: [Self; 5] = [Self::Runtime, Self::State, Self::Cache, Self::Logs, Self::Configuration];
+
+    /// The key, which is also the placeholder: `runtime-directory`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        ["runtime-directory", "state-directory", "cache-directory", "logs-directory", "configuration-directory"]
+            [self as usize]
+    }
+
+    /// The directive: `RuntimeDirectory`.
+    #[must_use]
+    pub fn directive(self) -> &'static str {
+        ["RuntimeDirectory", "StateDirectory", "CacheDirectory", "LogsDirectory", "ConfigurationDirectory"]
+            [self as usize]
+    }
+
+    /// The specifier of the kind's base directory (systemd.unit(5)).
+    #[must_use]
+    pub fn specifier(self) -> &'static str {
+        ["%t", "%S", "%C", "%L", "%E"][self as usize]
+    }
+}
+
+/// Text with placeholders; `{group}` and `{process}` are already replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Text(pub Vec<Piece>);
+
+/// A part of a [`Text`]. Neighbouring literals are one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Reaches the process byte for byte.
+    Literal(String),
+    /// `{instance}`: `%i`
+    Instance,
+    /// `{unit}`: `%n`
+    Unit,
+    /// `{runtime-directory}` …: the first directory of that kind, the process's own or else the group's: `%t/NAME`.
+    Directory(DirectoryKind, Box<Text>),
+    /// `{credentials-directory}`
+    CredentialsDirectory,
+    /// `{env:NAME}`: replaced by systemd when the process starts, as (part of) one word. Only in argvs.
+    Env(String),
+    /// `{env:NAME...}`: its words. Only as a whole element of an argv.
+    EnvWords(String),
+}
+
+/// A command: never empty, the first element is the program (absolute, or a bare name).
+pub type Argv = Vec<Text>;
+
+/// What exactly a unit of a process or setup step runs with: `[defaults]`, its table, and its instance's, merged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// `Description=`; if there is none one is made up from the names.
+    pub description: Option<String>,
+    /// `exec`, or `["/bin/sh", "-c", shell]`.
+    pub exec: Argv,
+    /// `exec-start-pre`
+    pub exec_start_pre: Vec<Argv>,
+    /// `exec-start-post`
+    pub exec_start_post: Vec<Argv>,
+    /// `exec-reload`
+    pub exec_reload: Vec<Argv>,
+    /// `exec-stop`
+    pub exec_stop: Vec<Argv>,
+    /// `exec-stop-post`
+    pub exec_stop_post: Vec<Argv>,
+    /// Names checked; by name.
+    pub environment: BTreeMap<String, Text>,
+    /// `environment-file`: whether it is optional, and its path.
+    pub environment_files: Vec<(bool, Text)>,
+    /// `working-directory` (absolute, or `~`).
+    pub working_directory: Option<Text>,
+    /// The keys that are directives one to one, checked, in the order of the table of keys, with defaults that are
+    /// promises filled in (`Restart=`, `RestartSec=`, `TimeoutStartSec=`, `TimeoutStopSec=`, `KillMode=`, `StartLimit…=`).
+    pub directives: Vec<Directive>,
+    /// Own directories.
+    pub directories: Vec<Directory>,
+    /// `ready`
+    pub ready: Ready,
+    /// `health`
+    pub health: Option<Health>,
+    /// `restart`, which is also among the directives.
+    pub restart: Restart,
+    /// `timeout-start-sec`, which is also among the directives.
+    pub timeout_start: Span,
+    /// Whether the group is failed when this gave up.
+    pub essential: bool,
+    /// `inputs`
+    pub inputs: Vec<Text>,
+    /// `hardening`
+    pub hardening: Hardening,
+    /// `credentials`, by name.
+    pub credentials: BTreeMap<String, Credential>,
+    /// `[….service]`, `[….unit]`, `[….socket]`, `[….timer]`.
+    pub pass: PassThrough,
+}
+
+/// A line `name=value` of a unit; the value is plain text that holds no control characters: `%` isn't escaped yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directive {
+    /// Its section.
+    pub section: Section,
+    /// `RestartSec`
+    pub name: &'static str,
+    /// In systemd's grammar.
+    pub value: String,
+}
+
+/// Pass-through: section → directive → what to do, in the author's order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PassThrough(pub Vec<(Section, String, Pass)>);
+
+/// What a pass-through value does to copse's own lines of that name.
+/// The texts are in systemd's own grammar and go out as they are; they hold no newline (checked).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pass {
+    /// A scalar: replaces copse's lines.
+    Replace(String),
+    /// An array: adds lines.
+    Add(Vec<String>),
+    /// An array that begins with `""`: drops copse's lines (and systemd's own defaults), then adds.
+    Reset(Vec<String>),
+}
+
+/// `restart`, in systemd's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// `no`
+    No,
+    /// `on-success`
+    OnSuccess,
+    /// `on-failure`
+    OnFailure,
+    /// `on-abnormal`
+    OnAbnormal,
+    /// `on-watchdog`
+    OnWatchdog,
+    /// `on-abort`
+    OnAbort,
+    /// `always`
+    Always,
+}
+
+/// `ready`: when a process counts as started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// Its program was executed.
+    Exec,
+    /// It says `READY=1`.
+    Notify,
+    /// It ended well; stays active when auto (`RemainAfterExit=`).
+    Oneshot,
+    /// It took this name on the bus.
+    Dbus(String),
+    /// It forked and wrote this file.
+    PidFile(Text),
+    /// All of these hold.
+    Probe(Vec<Probe>),
+}
+
+/// A probe for copse-notify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// `HOST:PORT` accepts.
+    Tcp(Text),
+    /// A socket at this path (or `@abstract`) accepts.
+    Unix(Text),
+    /// The URL answers with one of these statuses (`200-399`; empty: the default).
+    Http(Text, Vec<String>),
+    /// The file exists.
+    File(Text),
+    /// The command exits 0.
+    Command(Argv),
+    /// The program writes a newline to this descriptor.
+    Fd(u32),
+    /// A process of the unit listens on this port.
+    Listening(Text),
+}
+
+/// `health`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// All must hold.
+    pub probes: Vec<Probe>,
+    /// `interval-sec`
+    pub interval: Span,
+    /// `failures` tolerated in a row.
+    pub failures: u32,
+}
+
+/// `hardening`: a profile of sandboxing directives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hardening {
+    /// Nothing is fenced.
+    None,
+    /// What no ordinary service misses.
+    Basic,
+    /// What a network service that writes only its own directories needs.
+    Strict,
+}
+
+/// Where a credential comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// `LoadCredential=NAME:PATH`; also a bare credstore name (249+: `LoadCredential=NAME`… see systemd.exec(5)).
+    Load(Text),
+    /// `LoadCredentialEncrypted=NAME:PATH` (250+)
+    Encrypted(Text),
+    /// `SetCredential=NAME:TEXT`
+    Text(String),
+}
+
+/// A process: becomes a service, or several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// Where its table begins.
+    pub place: Place,
+    /// Who starts it.
+    pub start: Start,
+    /// The service, or what all instances have in common.
+    pub service: Service,
+    /// `None`: one `G-P.service`. Else `G-P@I.service` each; may be empty when manual. `Some(service)`: an instance
+    /// that differs from the template, and so gets a unit file of its own.
+    pub instances: Option<BTreeMap<InstanceName, Option<Service>>>,
+    /// Processes of the group that it is ordered after.
+    pub after: Vec<ProcessName>,
+    /// Setup steps that must have succeeded: those it names, and those without `after`.
+    pub gated_by: Vec<ProcessName>,
+    /// Units outside.
+    pub after_units: Vec<String>,
+    /// Its sockets.
+    pub sockets: Vec<Socket>,
+    /// `controls`
+    pub controls: Vec<ProcessName>,
+    /// How a change is brought to it.
+    pub change: Change,
+}
+
+/// Who starts a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// The target.
+    Auto,
+    /// The group's manager, or a person.
+    Manual,
+    /// A timer: `OnCalendar=` lines.
+    Timed(Vec<String>),
+}
+
+/// A socket unit of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Socket {
+    /// `FileDescriptorName=`, which is also part of the unit's name: `G-P-NAME.socket`; `None`: `G-P.socket`.
+    pub name: Option<ProcessName>,
+    /// `{instance}` is in an address: one socket each, `G-P@.socket`.
+    pub each_instance: bool,
+    /// `ListenStream=` etc.
+    pub listen: Vec<(&'static str, Text)>,
+}
+
+/// `refresh` and its companions; what `apply` goes by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// `refresh`
+    pub refresh: Refresh,
+    /// `max-unavailable`: a number or a percentage, checked.
+    pub max_unavailable: String,
+    /// `min-ready-sec`
+    pub min_ready: Span,
+    /// `settled`: all must hold.
+    pub settled: Vec<Probe>,
+}
+
+/// `refresh`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refresh {
+    /// All at once.
+    Restart,
+    /// Instance by instance.
+    Roll,
+    /// Left running, shown as outdated.
+    Keep,
+    /// Reloaded when only its inputs changed.
+    Reload,
+}
+
+/// A setup step: runs to its end before what it gates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Where its table begins.
+    pub place: Place,
+    /// `ready` is always [`Ready::Oneshot`].
+    pub service: Service,
+    /// Processes of the group that must be ready first.
+    pub after: Vec<ProcessName>,
+    /// Setup steps that must have succeeded first.
+    pub gated_by: Vec<ProcessName>,
+    /// Units outside.
+    pub after_units: Vec<String>,
+}

@@ -1,0 +1,99 @@
+//! Names: of groups, processes and instances, and of the units made from them. Nothing else builds a unit's name.
+//!
+//! Rests on systemd.unit(5): a unit name holds `[A-Za-z0-9:_.\\-]`, one `@` at most for us, and 255 bytes at most.
+
+use std::fmt;
+
+/// The longest unit name that systemd takes (`UNIT_NAME_MAX`), in bytes.
+pub const MAX: usize = 255;
+
+macro_rules! checked_name {
+    ($(#[$doc:meta])+ $name:ident, $first:expr, $rest:expr) => {
+        $(#[$doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The checked name, or `None` where the text can't be one.
+            #[must_use]
+            pub fn new(text: &str) -> Option<Self> {
+                let (first, rest): (fn(char) -> bool, fn(char) -> bool) = ($first, $rest);
+                let mut chars = text.chars();
+                (chars.next().is_some_and(first) && chars.all(rest)).then(|| Self(text.to_owned()))
+            }
+
+            /// As text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+checked_name! {
+    /// A group's name: the stem of its file, `[A-Za-z0-9][A-Za-z0-9_.-]*`.
+    GroupName, |c| c.is_ascii_alphanumeric(), |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
+}
+checked_name! {
+    /// A process's or setup step's name: `[a-z0-9][a-z0-9_-]*`.
+    ProcessName, |c| c.is_ascii_lowercase() || c.is_ascii_digit(), |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c)
+}
+checked_name! {
+    /// An instance's name: `[A-Za-z0-9_][A-Za-z0-9_.:-]*`.
+    InstanceName, |c| c.is_ascii_alphanumeric() || c == '_', |c| c.is_ascii_alphanumeric() || "_.:-".contains(c)
+}
+
+/// `G-P`, or `G` for the process named like its group: what stands before `@` or the suffix.
+#[must_use]
+pub fn stem(group: &GroupName, process: &ProcessName) -> String {
+    if group.as_str() == process.as_str() { group.to_string() } else { format!("{group}-{process}") }
+}
+
+/// `G-P.service`
+#[must_use]
+pub fn service(group: &GroupName, process: &ProcessName) -> String {
+    stem(group, process) + ".service"
+}
+
+/// `G-P@.service`
+#[must_use]
+pub fn template(group: &GroupName, process: &ProcessName) -> String {
+    stem(group, process) + "@.service"
+}
+
+/// `G-P@I.service`
+#[must_use]
+pub fn instance(group: &GroupName, process: &ProcessName, instance: &InstanceName) -> String {
+    format!("{}@{instance}.service", stem(group, process))
+}
+
+/// `G.target`
+#[must_use]
+pub fn target(group: &GroupName) -> String {
+    format!("{group}.target")
+}
+
+/// `system-copse-G.slice`, or `app-copse-G.slice` in user scope. A dash in a slice's name is a step down in the
+/// tree (systemd.slice(5)), so those of the group's name are escaped.
+#[must_use]
+pub fn slice(user: bool, group: &GroupName) -> String {
+    format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
+}
+
+/// The templates that copse ships in `units/`, each without its suffix.
+pub const OWN_TEMPLATES: &[&str] =
+    &["copse-ready@", "copse-reset@", "copse-directories@", "copse-gave-up@", "copse-failed@", "copse-invalid@"];
+
+/// `copse-KIND@G.service`: an instance of a template of copse's own.
+#[must_use]
+pub fn own(kind: &str, group: &GroupName) -> String {
+    debug_assert!(OWN_TEMPLATES.contains(&format!("copse-{kind}@").as_str()));
+    format!("copse-{kind}@{group}.service")
+}
