@@ -67,8 +67,8 @@ pub enum FailurePolicy {
 pub struct Span {
     /// As written, for the unit.
     pub text: String,
-    /// What it means; `None` is infinity.
-    pub value: Option<std::time::Duration>,
+    /// What it means.
+    pub value: crate::span::Span,
 }
 
 /// The group's shared directories.

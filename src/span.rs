@@ -113,9 +113,7 @@ pub fn parse(text: &str) -> Result<Span, String> {
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (microseconds, after) = parse_component(rest, text)?;
-        total = total
-            .checked_add(microseconds)
-            .ok_or_else(|| too_long(text))?;
+        total = total.checked_add(microseconds).ok_or_else(|| too_long(text))?;
         rest = skip_blanks(after);
     }
     // The highest value is systemd's own `USEC_INFINITY`.
@@ -161,11 +159,7 @@ fn parse_component<'t>(rest: &'t str, whole: &str) -> Result<(u64, &'t str), Str
     if next.len() == after.len() && !next.is_empty() {
         return Err(not_a_span(whole));
     }
-    let number = if integer.is_empty() {
-        Some(0)
-    } else {
-        integer.parse::<u64>().ok()
-    };
+    let number = if integer.is_empty() { Some(0) } else { integer.parse::<u64>().ok() };
     let microseconds = number
         // The two limits are systemd's: a `long long`, and strictly less than
         // the units that fit into 64 bits.
@@ -189,9 +183,7 @@ fn fraction_of(digits: &str, unit: u64) -> u64 {
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
@@ -340,28 +332,19 @@ mod tests {
         assert_eq!(parse("infinity"), Ok(Span::Infinity));
         assert_eq!(parse(" infinity\n"), Ok(Span::Infinity));
         assert!(parse("infinity 1s").is_err());
-        assert_eq!(
-            parse_finite("infinity").unwrap_err(),
-            "`infinity` isn't possible here"
-        );
+        assert_eq!(parse_finite("infinity").unwrap_err(), "`infinity` isn't possible here");
         assert_eq!(format(Span::Infinity), "infinity");
     }
 
     #[test]
     fn errors_say_what_is_wrong() {
         assert_eq!(parse(" ").unwrap_err(), "a time span can't be empty");
-        assert_eq!(
-            parse("-1s").unwrap_err(),
-            "`-1s` is negative, a time span can't be"
-        );
+        assert_eq!(parse("-1s").unwrap_err(), "`-1s` is negative, a time span can't be");
         assert_eq!(
             parse("5 mins").unwrap_err(),
             "`5 mins` isn't a time span; write it like `30s`, `1min 30s` or `500ms`"
         );
-        assert_eq!(
-            parse("9999999y").unwrap_err(),
-            "`9999999y` is longer than systemd can count"
-        );
+        assert_eq!(parse("9999999y").unwrap_err(), "`9999999y` is longer than systemd can count");
     }
 
     #[test]
