@@ -15,5 +15,6 @@ pub mod model;
 pub mod scope;
 pub mod source;
 pub mod span;
+pub mod suggest;
 pub mod systemd;
 pub mod unit;

@@ -1,4 +1,12 @@
 //! Facts about systemd's versions: which directive since when.
+//!
+//! The table is made by `tests/directives.rs` from what four versions print about themselves, and held against them
+//! by the same test.
+
+use std::cmp::Ordering;
+
+use crate::suggest;
+use crate::unit::Section;
 
 /// What units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,4 +20,138 @@ impl Systemd {
     pub const NEWEST: Self = Self { version: 262 };
     /// The oldest that works.
     pub const OLDEST: Self = Self { version: 247 };
+
+    /// Whether this version takes `directive` in `section`. Names are case-sensitive, as in systemd.
+    ///
+    /// What no version is known to have isn't known to any, also not to one newer than [`Self::NEWEST`].
+    #[must_use]
+    pub fn knows(self, section: Section, directive: &str) -> bool {
+        row(section, directive)
+            .is_some_and(|row| row.since <= self.version && row.removed.is_none_or(|removed| self.version < removed))
+    }
+}
+
+/// Section, directive, the version it appeared in, and, where there is one, the version without it: separated by
+/// tabs, sorted by bytes. Comments sort before everything, so that they needn't be taken out.
+const TABLE: &str = include_str!("systemd/directives.tsv");
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    section: &'static str,
+    directive: &'static str,
+    since: u32,
+    removed: Option<u32>,
+}
+
+impl Row {
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut cells = line.split('\t');
+        let (section, directive) = (cells.next()?, cells.next()?);
+        let since = cells.next()?.parse().ok()?;
+        Some(Self { section, directive, since, removed: cells.next().and_then(|cell| cell.parse().ok()) })
+    }
+}
+
+/// Where the line begins that holds the byte at `at`.
+fn line_start(at: usize) -> usize {
+    TABLE[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+/// The offset of the first line that doesn't sort before `section` and `directive`: a binary search over the text,
+/// so that nothing has to be built before the first look.
+fn lower_bound(section: &str, directive: &str) -> usize {
+    let (mut low, mut high) = (0, TABLE.len());
+    while low < high {
+        let start = line_start(low.midpoint(high));
+        let line = TABLE[start..].split('\n').next().unwrap_or_default();
+        let mut cells = line.split('\t');
+        let key = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        match key.cmp(&(section, directive)) {
+            Ordering::Less => low = start + line.len() + 1,
+            _ => high = start,
+        }
+    }
+    low
+}
+
+/// The lines from an offset on.
+fn rows(from: usize) -> impl Iterator<Item = Row> {
+    TABLE[from.min(TABLE.len())..].lines().filter_map(Row::parse)
+}
+
+fn row(section: Section, directive: &str) -> Option<Row> {
+    let found = rows(lower_bound(section.text(), directive)).next()?;
+    (found.section == section.text() && found.directive == directive).then_some(found)
+}
+
+/// The version of systemd in which `directive` appeared in `section`; `None` if no version up to
+/// [`Systemd::NEWEST`] has it. 0 where it is older than the manual pages remember. Names are case-sensitive.
+#[must_use]
+pub fn since(section: Section, directive: &str) -> Option<u32> {
+    row(section, directive).map(|row| row.since)
+}
+
+/// The directive of `section` that `directive` was most likely meant to be; never one that newer versions dropped.
+#[must_use]
+pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
+    let all = rows(lower_bound(section.text(), "")).take_while(|row| row.section == section.text());
+    suggest::nearest(directive, all.filter(|row| row.removed.is_none()).map(|row| row.directive))
+}
+
+/// The sections that take `directive`, in the order of [`Section`].
+pub fn sections_of(directive: &str) -> impl Iterator<Item = Section> {
+    [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice]
+        .into_iter()
+        .filter(move |section| row(*section, directive).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directive_is_known_from_its_version_on() {
+        let (older, newer) = (Systemd { version: 247 }, Systemd { version: 257 });
+        assert!(newer.knows(Section::Service, "RestartMode") && !older.knows(Section::Service, "RestartMode"));
+        assert!(older.knows(Section::Unit, "After"));
+        assert!(
+            newer.knows(Section::Service, "MemoryLimit") && !Systemd::NEWEST.knows(Section::Service, "MemoryLimit")
+        );
+    }
+
+    #[test]
+    fn names_are_whole_and_case_sensitive_and_belong_to_their_section() {
+        for name in
+            ["", "R", "RestartSe", "RestartSecs", "restartsec", "Restart-Sec", "RestartSec\t100", "\n", "#", "~"]
+        {
+            assert_eq!(since(Section::Service, name), None, "{name:?}");
+        }
+        assert!(since(Section::Service, "RestartSec").is_some());
+        assert_eq!(since(Section::Unit, "RestartSec"), None);
+        assert_eq!(since(Section::Slice, "User"), None);
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_found_by_its_name() {
+        let all: Vec<Row> = rows(0).collect();
+        assert!(all.len() > 700 && all.len() == TABLE.lines().filter(|line| !line.starts_with('#')).count());
+        assert!(all.is_sorted_by(|a, b| (a.section, a.directive) < (b.section, b.directive)));
+        for expected in all {
+            let section = sections_of(expected.directive).find(|section| section.text() == expected.section);
+            assert_eq!(section.and_then(|section| row(section, expected.directive)), Some(expected));
+            assert!(expected.removed.is_none_or(|removed| expected.since < removed), "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn near_names_and_sections() {
+        assert_eq!(nearest(Section::Service, "RestartSecs"), Some("RestartSec"));
+        assert_eq!(nearest(Section::Service, "memory-max"), Some("MemoryMax"));
+        assert_eq!(nearest(Section::Unit, "Afetr"), Some("After"));
+        assert_eq!(nearest(Section::Slice, "ListenStream"), None);
+        assert_eq!(sections_of("RestartSec").collect::<Vec<_>>(), [Section::Service]);
+        assert_eq!(sections_of("MemoryMax").collect::<Vec<_>>(), [Section::Service, Section::Socket, Section::Slice]);
+        assert_eq!(sections_of("autorestart").count(), 0);
+    }
 }

@@ -1,0 +1,114 @@
+//! "Did you mean": the nearest of the words that could have been meant.
+
+/// Longer words are nobody's typing mistake, and comparing them costs the product of both lengths.
+const LONGEST: usize = 64;
+
+/// The candidate that `word` was most likely meant to be, or `None` where none is near.
+///
+/// Near is: the same but for upper and lower case, `-`, `_` and blanks (`restart_sec`, `RestartSec`, `restart-sec`),
+/// or a few slips away (a letter too much, missing, wrong, or swapped with its neighbour): none in words of up to two
+/// letters, one up to five, two up to eleven, three beyond. Of equally near ones the first counts.
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let wanted = folded(word);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
+        let have = folded(candidate);
+        // The shorter word decides: one slip in `ab` makes any two letters of it.
+        let allowed = match wanted.len().min(have.len()) {
+            0..=2 => 0,
+            3..=5 => 1,
+            6..=11 => 2,
+            _ => 3,
+        };
+        if wanted.is_empty() || wanted.len().abs_diff(have.len()) > allowed {
+            continue;
+        }
+        let slips = distance(&wanted, &have);
+        if slips <= allowed && best.is_none_or(|(fewest, _)| slips < fewest) {
+            best = Some((slips, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Without what differs between `kebab-case`, `snake_case` and `CamelCase`.
+fn folded(word: &str) -> Vec<char> {
+    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// Slips between two words: Damerau and Levenshtein's distance in the form where no letter is touched twice.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, &from) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &to) in b.iter().enumerate() {
+            let mut slips = (above[j] + usize::from(from != to)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && from == b[j - 1] && a[i - 1] == to {
+                slips = slips.min(before[j - 1] + 1);
+            }
+            row.push(slips);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 9] =
+        ["exec", "shell", "user", "group", "umask", "restart", "restart-sec", "memory-max", "timeout-stop-sec"];
+
+    #[test]
+    fn the_same_key_in_another_case_is_near() {
+        for word in ["restart_sec", "RestartSec", "restartSec", "RESTART-SEC", "restart sec"] {
+            assert_eq!(nearest(word, KEYS), Some("restart-sec"), "{word}");
+        }
+        assert_eq!(nearest("TimeoutStopSec", KEYS), Some("timeout-stop-sec"));
+    }
+
+    #[test]
+    fn a_slip_is_near() {
+        for (word, meant) in [
+            ("exce", "exec"),
+            ("exe", "exec"),
+            ("execc", "exec"),
+            ("usr", "user"),
+            ("restrat", "restart"),
+            ("restar-sec", "restart-sec"),
+            ("memory-mx", "memory-max"),
+            ("timeuot-stop-sce", "timeout-stop-sec"),
+        ] {
+            assert_eq!(nearest(word, KEYS), Some(meant), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_something_else_is_not_near() {
+        for word in ["", "-", "x", "us", "depends", "command", "startsecs", "memory-limit-bytes", "ünïcödé"] {
+            assert_eq!(nearest(word, KEYS), None, "{word}");
+        }
+        assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest(&"restart".repeat(100_000), KEYS), None);
+    }
+
+    #[test]
+    fn the_nearest_wins_and_of_equals_the_first() {
+        assert_eq!(nearest("restart-se", KEYS), Some("restart-sec"));
+        assert_eq!(nearest("worker3", ["worker1", "worker2"]), Some("worker1"));
+        assert_eq!(nearest("web", ["web-2", "web"]), Some("web"));
+    }
+
+    #[test]
+    fn neighbours_swapped_are_one_slip() {
+        let count = |a: &str, b: &str| distance(&folded(a), &folded(b));
+        assert_eq!((count("ab", "ba"), count("abc", "abc"), count("", "abc"), count("abc", "")), (1, 0, 3, 3));
+        assert_eq!((count("kitten", "sitting"), count("ca", "abc")), (3, 3));
+    }
+}
