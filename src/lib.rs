@@ -12,6 +12,7 @@
 pub mod diagnostic;
 pub mod generate;
 pub mod model;
+pub mod pipeline;
 pub mod scope;
 pub mod source;
 pub mod span;

@@ -56,7 +56,7 @@ macro_rules! codes {
 
 codes! {
     Error {
-        /// The file can't be read: permission, a loop of links, a directory, a device, or it vanished.
+        /// The file can't be read: permission, a directory, a device, an error of the disk, or it vanished meanwhile.
         Unreadable "unreadable",
         /// The file is larger than 4 MiB: hardly a group file.
         TooLarge "too-large",
@@ -106,10 +106,14 @@ codes! {
         Clash "clash",
         /// The group's units couldn't be written.
         Write "write",
+        /// A mistake in copse itself, met while this group was worked on: please report it. Other groups aren't touched.
+        Internal "internal",
     }
     Warning {
-        /// A link that leads nowhere: nothing was read.
+        /// A link that leads nowhere, or round in a circle: nothing was read.
         DanglingLink "dangling-link",
+        /// What the generator remembers since the boot (the last good units) couldn't be read or kept.
+        LastGood "last-good",
         /// The restart settings can never reach the start limit: a failing process is started for ever.
         NeverGivesUp "never-gives-up",
         /// Ordered after network-online.target, which nothing here wants: it may never be reached.
