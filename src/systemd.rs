@@ -1,7 +1,7 @@
 //! Facts about systemd's versions: which directive since when.
 //!
-//! The table is made by `tests/directives.rs` from what four versions print about themselves, and held against them
-//! by the same test.
+//! The table is made from what four versions print about themselves (`tests/directives/make`), and held against them
+//! by `tests/directives.rs`.
 
 use std::cmp::Ordering;
 
@@ -86,7 +86,10 @@ fn row(section: Section, directive: &str) -> Option<Row> {
 }
 
 /// The version of systemd in which `directive` appeared in `section`; `None` if no version up to
-/// [`Systemd::NEWEST`] has it. 0 where it is older than the manual pages remember. Names are case-sensitive.
+/// [`Systemd::NEWEST`] has it. Names are case-sensitive.
+///
+/// 0 where it is older than the manual pages remember; where they disagree with what a systemd takes, the first
+/// tested version that takes it.
 #[must_use]
 pub fn since(section: Section, directive: &str) -> Option<u32> {
     row(section, directive).map(|row| row.since)
