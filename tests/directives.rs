@@ -74,10 +74,10 @@ fn dump(suite: &str, version: u32) -> Result<Dump, Failed> {
     for line in text.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             section = name;
-        } else if let Some((directive, _)) = line.split_once('=') {
-            if SECTIONS.iter().any(|known| known.text() == section) {
-                dump.insert((section.to_owned(), directive.to_owned()));
-            }
+        } else if let Some((directive, _)) = line.split_once('=')
+            && SECTIONS.iter().any(|known| known.text() == section)
+        {
+            dump.insert((section.to_owned(), directive.to_owned()));
         }
     }
     // A dump in another format must not look like a systemd that takes nothing.
