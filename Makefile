@@ -1,0 +1,83 @@
+# make test     everything that has to hold before a change is finished; on a fresh Debian 12 or 13 with a
+#               Rust toolchain it fetches what it needs with apt-get (through sudo when not root)
+# make check    the part of it that needs no root: format, lints, unit and golden tests
+# make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := check
+
+CARGO ?= cargo
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+
+.PHONY: test
+test: prerequisites check booted
+
+.PHONY: check
+check: format lint minimal unit
+
+# --- what a machine needs ---------------------------------------------------------------------------
+
+# Only what is missing is installed, so a machine that has it all needs neither network nor sudo here.
+# libc6-dev: the C library to link the programs of the booted tests statically with.
+.PHONY: prerequisites
+prerequisites:
+	@command -v $(CARGO) >/dev/null || { echo "a Rust toolchain is needed: rustup.rs" >&2; exit 1; }
+	@want=(); \
+	command -v cc >/dev/null || want+=(gcc); \
+	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
+	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
+	if [ $${#want[@]} != 0 ]; then \
+	    $(SUDO) apt-get -q update; \
+	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$${want[@]}"; \
+	fi
+
+# The root file systems of the booted tests, one per suite; they are kept, see tests/roots.sh.
+.PHONY: roots
+roots: prerequisites
+	tests/roots.sh
+
+# --- without root -----------------------------------------------------------------------------------
+
+.PHONY: format
+format:
+	$(CARGO) fmt --check
+
+.PHONY: lint
+lint:
+	$(CARGO) clippy --all-targets -- -D warnings
+
+# The generator and the helper have to build without the command's dependencies (no D-Bus, no async).
+.PHONY: minimal
+minimal:
+	$(CARGO) build --no-default-features
+	! $(CARGO) tree --no-default-features --edges normal --prefix none | grep -E '^(zbus|tokio|clap) '
+
+# All tests of Cargo.toml but the booted ones.
+TESTS = $(shell sed -n '/^\[\[test\]\]/,/^name/s/^name = "\(.*\)"/\1/p' Cargo.toml | grep -vx booted)
+
+.PHONY: unit
+unit:
+	$(CARGO) test --lib --bins $(TESTS:%=--test %)
+	$(CARGO) test --doc
+
+# --- on real systemds -------------------------------------------------------------------------------
+
+# Linked statically, as they have to run on the C libraries of four Debian releases. The last line printed
+# is the directory they are in: tests/booted asks for it.
+STATIC := $(CURDIR)/target/static/$(HOST)/booted
+
+.PHONY: static
+static:
+	RUSTFLAGS="-C target-feature=+crt-static" \
+	    $(CARGO) build --bins --profile booted --target $(HOST) --target-dir target/static
+	@echo $(STATIC)
+
+# cargo itself stays the user's; only the test program becomes root.
+AS_ROOT = $(if $(SUDO),--config "target.'cfg(unix)'.runner=['sudo', '--preserve-env=COPSE_BIN_DIR,COPSE_ROOTS,COPSE_MIRROR,COPSE_KEEP,XDG_CACHE_HOME,CI']")
+
+.PHONY: booted
+booted: static roots
+	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)

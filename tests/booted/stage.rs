@@ -1,0 +1,175 @@
+//! What is laid over a root before it boots: the built programs and units where a package would put them,
+//! and what makes a container of it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Units of the distribution that have no business in a machine that shares its kernel with the host:
+/// they would set up the host's kernel or devices, or wait for hardware.
+const MASKED: &[&str] = &[
+    "console-getty.service",
+    "dev-hugepages.mount",
+    "kmod-static-nodes.service",
+    "modprobe@.service",
+    "sys-fs-fuse-connections.mount",
+    "sys-kernel-config.mount",
+    "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount",
+    "systemd-binfmt.service",
+    "systemd-firstboot.service",
+    "systemd-logind.service",
+    "systemd-logind-varlink.socket",
+    "systemd-modules-load.service",
+    "systemd-networkd.service",
+    "systemd-remount-fs.service",
+    "systemd-resolved.service",
+    "systemd-sysctl.service",
+    "systemd-timesyncd.service",
+    "systemd-udevd-control.socket",
+    "systemd-udevd-kernel.socket",
+    "systemd-udevd.service",
+];
+
+/// A directory that boot.sh copies over the root. boot.sh removes it.
+pub struct Stage {
+    directory: PathBuf,
+}
+
+impl Stage {
+    /// A stage with everything that each machine gets.
+    pub fn new() -> Result<Stage, String> {
+        let directory = tempfile::Builder::new().prefix("copse-booted-").tempdir();
+        let directory = directory
+            .map_err(|error| format!("no temporary directory: {error}"))?
+            .keep();
+        // The machine's / gets this directory's mode.
+        let stage = Stage { directory };
+        fs::create_dir(stage.files()).expect("a fresh directory");
+        stage.make_container();
+        stage.install_programs()?;
+        stage.install_units();
+        Ok(stage)
+    }
+
+    /// The directory to hand to boot.sh.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Writes a file; `path` is the absolute path it will have in the machine.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.place(path);
+        fs::write(&path, text).expect("the stage can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a file just written");
+    }
+
+    /// Makes a symbolic link at `path`, an absolute path in the machine.
+    pub fn link(&self, path: &str, target: &str) {
+        symlink(target, self.place(path)).expect("the stage can be written");
+    }
+
+    fn files(&self) -> PathBuf {
+        self.directory.join("files")
+    }
+
+    /// Where `path` is on the stage, its directory made.
+    fn place(&self, path: &str) -> PathBuf {
+        let path = self.files().join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().expect("a file is in a directory"))
+            .expect("the stage can be written");
+        path
+    }
+
+    fn make_container(&self) {
+        // An id of its own: "uninitialized" would make it a first boot, which enables units by preset.
+        let random =
+            fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel gives a uuid");
+        self.write("/etc/machine-id", &random.replace('-', ""));
+        self.write("/etc/hostname", "copse-test\n");
+        self.link(
+            "/etc/systemd/system/default.target",
+            "/lib/systemd/system/multi-user.target",
+        );
+        for unit in MASKED {
+            self.link(&format!("/etc/systemd/system/{unit}"), "/dev/null");
+        }
+    }
+
+    fn install_programs(&self) -> Result<(), String> {
+        let built = built_programs()?;
+        for (program, path) in [
+            ("copse", "/usr/bin/copse"),
+            ("copse-notify", "/usr/bin/copse-notify"),
+            (
+                "copse-generator",
+                "/usr/lib/systemd/system-generators/copse-generator",
+            ),
+            (
+                "copse-generator",
+                "/usr/lib/systemd/user-generators/copse-generator",
+            ),
+        ] {
+            let program = built.join(program);
+            fs::copy(&program, self.place(path))
+                .map_err(|error| format!("{} can't be copied: {error}", program.display()))?;
+        }
+        Ok(())
+    }
+
+    fn install_units(&self) {
+        let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("units");
+        self.install_units_of(&units, "/usr/lib/systemd/system");
+        self.install_units_of(&units.join("user"), "/usr/lib/systemd/user");
+    }
+
+    fn install_units_of(&self, from: &Path, to: &str) {
+        let Ok(entries) = fs::read_dir(from) else {
+            return;
+        };
+        let files = entries.map(|entry| entry.expect("a directory that can be read").path());
+        for file in files.filter(|file| file.is_file()) {
+            let name = file
+                .file_name()
+                .and_then(OsStr::to_str)
+                .expect("a unit's name is plain text");
+            self.write(
+                &format!("{to}/{name}"),
+                &fs::read_to_string(&file).expect("a unit is text"),
+            );
+        }
+    }
+}
+
+/// The directory of the programs to try: `$COPSE_BIN_DIR`, or what cargo builds now. They are linked
+/// statically, as they have to run on the C libraries of all the suites.
+fn built_programs() -> Result<&'static Path, String> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| match std::env::var_os("COPSE_BIN_DIR") {
+        Some(directory) => Ok(directory.into()),
+        None => build_programs(),
+    });
+    built.as_deref().map_err(Clone::clone)
+}
+
+/// The same build as the Makefile's `static`; what is up to date isn't built again.
+fn build_programs() -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new("make")
+        .args(["--silent", "--no-print-directory", "static"])
+        .current_dir(root)
+        .env("CARGO", std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .output()
+        .map_err(|error| format!("make can't be started: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "`make static` failed:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    Ok(PathBuf::from(printed.lines().last().unwrap_or_default()))
+}

@@ -1,0 +1,154 @@
+#!/bin/bash
+# Makes the Debian root file systems that the booted tests run in, one per version of systemd,
+# and keeps them in a cache outside the checkout.
+#
+#   tests/roots.sh SUITE…         makes what is missing; prints the directory of each, one a line
+#   tests/roots.sh                all suites
+#   tests/roots.sh --clean        removes the whole cache
+#
+#   COPSE_ROOTS        the cache (default: ${XDG_CACHE_HOME:-/var/cache}/copse-roots)
+#   COPSE_MIRROR       the Debian mirror (default: the one in the machine's own apt sources)
+#
+# A root is never changed once it is made: each booted machine lays an overlay over it. Its directory's
+# name holds a hash of what it was made from, so a changed package list makes a new root and an older
+# checkout still finds its own.
+set -euo pipefail
+umask 022
+cd "$(dirname "$0")"
+
+if [ "$(id -u)" != 0 ]; then
+    exec sudo --preserve-env=COPSE_ROOTS,COPSE_MIRROR,XDG_CACHE_HOME,http_proxy,https_proxy,no_proxy \
+        ./roots.sh "$@"
+fi
+
+suites=(bullseye bookworm trixie forky) # systemd 247, 252, 257, 262
+cache="${COPSE_ROOTS:-${XDG_CACHE_HOME:-/var/cache}/copse-roots}"
+
+die() {
+    echo "tests/roots.sh: $*" >&2
+    exit 1
+}
+
+# What the situations need inside. dbus-user-session is the bus of `systemd --user`; polkitd is only
+# ever started by the bus, when someone who isn't root asks for something.
+packages() { # SUITE
+    local common="systemd systemd-sysv dbus dbus-user-session procps iproute2 util-linux passwd"
+    common+=" python3 openssl redis-server knot-dnsutils"
+    case $1 in
+        bullseye) echo "$common" ;;
+        bookworm | trixie) echo "$common polkitd knot-resolver" ;;
+        forky) echo "$common polkitd knot-resolver6" ;;
+        *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
+    esac
+}
+
+# The last step of the making. Nothing that a package brought starts by itself: a situation starts what
+# it needs. An administrator's enablement and aliases are links below /etc/systemd/system.
+customize() { # DIRECTORY
+    local root=$1 uid directory
+    find "$root/etc/systemd/system" -type l -delete
+    find "$root/etc/systemd/system" -mindepth 1 -type d -empty -delete
+    # Debian 11's root isn't merged, the others' is; where it is, both are the same directory.
+    for directory in "$root"/{usr/,}lib/systemd/system; do
+        [ ! -d "$directory" ] ||
+            find "$directory" -path '*.wants/*' \( -name 'kres*' -o -name 'knot-*' \) -delete
+    done
+    rm -f "$root"/etc/rc?.d/*
+    : >"$root/etc/machine-id"
+    : >"$root/etc/fstab"
+    printf '127.0.0.1 localhost copse-test\n::1 localhost\n' >"$root/etc/hosts"
+    for uid in 2001 2002; do
+        chroot "$root" useradd --uid $uid --user-group --create-home --shell /bin/sh u$uid
+    done
+    rm -rf "$root"/usr/share/{doc,man,locale}
+}
+
+keyring() {
+    local file
+    for file in /usr/share/keyrings/debian-archive-keyring.{gpg,pgp}; do
+        if [ -e "$file" ]; then
+            echo "$file"
+            return
+        fi
+    done
+    return 1
+}
+
+# Packages that are missing on this machine, by what they bring.
+install_prerequisites() {
+    local want=()
+    command -v mmdebstrap >/dev/null || want+=(mmdebstrap)
+    command -v flock >/dev/null || want+=(util-linux)
+    keyring >/dev/null || want+=(debian-archive-keyring)
+    [ ${#want[@]} = 0 ] && return
+    echo "tests/roots.sh: installing ${want[*]}" >&2
+    apt-get -q update >&2
+    DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "${want[@]}" >&2
+}
+
+# The address of the machine's own Debian suite, as apt itself reads its sources (both formats).
+apt_mirror() {
+    # shellcheck disable=SC2016 # apt's own placeholder
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | head -n 1
+}
+
+mirror() {
+    local mirror=${COPSE_MIRROR:-$(apt_mirror)}
+    if [ -z "$mirror" ]; then # apt knows a repository's label only once it fetched its lists
+        apt-get -q update >&2
+        mirror=$(apt_mirror)
+    fi
+    [ -n "$mirror" ] || die "apt's sources name no Debian mirror; set COPSE_MIRROR"
+    echo "$mirror"
+}
+
+make_root() { # SUITE DIRECTORY
+    local suite=$1 directory=$2 building=$2.building options=() proxy=""
+    # Roots are for tests and thrown away: an old suite whose Release file ran out is no reason to stop.
+    options+=(--aptopt='Acquire::Check-Valid-Until "false"')
+    eval "$(apt-config shell proxy Acquire::http::Proxy)"
+    [ -n "$proxy" ] && options+=(--aptopt="Acquire::http::Proxy \"$proxy\"")
+
+    echo "tests/roots.sh: making $directory" >&2
+    rm -rf --one-file-system "$building"
+    mmdebstrap --quiet --mode=root --variant=minbase --components=main \
+        --keyring="$(keyring)" --include="$(packages "$suite" | tr ' ' ',')" "${options[@]}" \
+        --customize-hook="'$PWD/roots.sh' --customize \"\$1\"" \
+        "$suite" "$building" "$(mirror)" >&2
+    mv -T "$building" "$directory" # whole, or not there
+}
+
+root() { # SUITE
+    local suite=$1 hash directory
+    hash=$(printf '%s\n' "$suite" "$(packages "$suite")" "$(declare -f customize)" "$(dpkg --print-architecture)" |
+        sha256sum | cut -c 1-12)
+    directory="$cache/$suite-$hash"
+    if [ ! -d "$directory" ]; then
+        mkdir -p "$cache"
+        (
+            flock 9 # two makers at once: the second waits and finds it made
+            [ -d "$directory" ] || make_root "$suite" "$directory"
+        ) 9>"$cache/$suite.lock"
+    fi
+    echo "$directory"
+}
+
+case ${1:-} in
+    --clean)
+        rm -rf --one-file-system "$cache"
+        exit
+        ;;
+    --customize) # called by mmdebstrap
+        customize "$2"
+        exit
+        ;;
+    -*) die "\`$1\` isn't an option; usage: tests/roots.sh [--clean | SUITE…]" ;;
+esac
+[ $# = 0 ] && set -- "${suites[@]}"
+for suite; do
+    packages "$suite" >/dev/null
+done
+install_prerequisites
+for suite; do
+    root "$suite"
+done
