@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod code;
+#[cfg(feature = "cli")]
+pub mod excerpt;
+#[cfg(feature = "cli")]
+pub mod json;
 pub use code::{Code, Severity};
 
 /// A file as it was read.
@@ -149,8 +153,16 @@ impl Diagnostic {
 pub fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c })
         .collect()
+}
+
+/// Whether a terminal may take `c` for a command, or show what follows it in another order or on another line: the
+/// control characters of ASCII and Latin-1, Unicode's line ends and directions of writing.
+fn steers(c: char) -> bool {
+    let direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || direction || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// All diagnostics of a run, in the order found, none twice.
