@@ -10,6 +10,7 @@
 //! Every arrow is a pure function of plain values; only the two ends touch the operating system.
 
 pub mod diagnostic;
+pub mod document;
 pub mod generate;
 pub mod model;
 pub mod pipeline;

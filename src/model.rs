@@ -5,6 +5,23 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+mod command;
+mod group;
+mod keys;
+mod limit;
+mod order;
+mod pass;
+mod probe;
+mod process;
+mod service;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod text;
+mod value;
+
+pub use group::{Context, read};
+
 use crate::diagnostic::Place;
 use crate::scope::Scope;
 use crate::unit::Section;
@@ -409,20 +426,4 @@ pub struct Setup {
     pub gated_by: Vec<ProcessName>,
     /// Units outside.
     pub after_units: Vec<String>,
-}
-
-/// What reading a group depends on besides its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
-    /// System or user.
-    pub scope: Scope,
-    /// What `"cpus"` means.
-    pub cpus: u32,
-}
-
-/// The group that `source` describes, unless an error is among the diagnostics.
-#[must_use]
-pub fn read(source: &crate::source::Source, context: &Context) -> (Option<Group>, crate::diagnostic::Diagnostics) {
-    let _ = (source, context);
-    (None, crate::diagnostic::Diagnostics::default())
 }

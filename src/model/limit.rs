@@ -1,0 +1,128 @@
+//! Restart and start limit: the defaults that are promises, and the combinations that can't work.
+//!
+//! systemd counts starts, not failures, so the limit must be reachable by a start that keeps failing, and must not be
+//! reached by a worker that ends well every few seconds (unit-file facts: systemd.unit(5), `StartLimitIntervalSec=`).
+
+use std::time::Duration;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::Table;
+use crate::model::service::{Context, Role, span_or};
+use crate::model::value;
+use crate::model::{Ready, Restart, Span, keys};
+use crate::span;
+
+/// What `restart` and its companions come to.
+pub struct Limits {
+    /// `restart`
+    pub restart: Restart,
+    restart_word: &'static str,
+    restart_sec: Span,
+    /// `timeout-start-sec`
+    pub timeout_start: Span,
+    timeout_stop: Span,
+    burst: i64,
+    interval: String,
+    kill_mode_given: bool,
+}
+
+impl Limits {
+    /// The value of a key that is a promise, and so always written.
+    #[must_use]
+    pub fn promised(&self, key: &str) -> Option<String> {
+        match key {
+            "restart" => Some(self.restart_word.to_owned()),
+            "restart-sec" => Some(self.restart_sec.text.clone()),
+            "timeout-start-sec" => Some(self.timeout_start.text.clone()),
+            "timeout-stop-sec" => Some(self.timeout_stop.text.clone()),
+            "start-limit-burst" => Some(self.burst.to_string()),
+            "start-limit-interval-sec" => Some(self.interval.clone()),
+            "kill-mode" if !self.kill_mode_given => Some("control-group".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Reads them; `ready` decides how long a failing start takes.
+pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &mut Diagnostics) -> Limits {
+    let restart_word = restart(table, context, ready, diagnostics);
+    let restart = Restart::from_word(restart_word);
+    let restart_sec = span_or("restart-sec", table, "1s", diagnostics);
+    let timeout_start =
+        span_or("timeout-start-sec", table, if context.role == Role::Setup { "10min" } else { "90s" }, diagnostics);
+    let burst = table
+        .get("start-limit-burst")
+        .and_then(|entry| value::integer("start-limit-burst", &entry.node, (0, i64::from(i32::MAX)), diagnostics));
+    let burst = burst.unwrap_or(5);
+    // The longest pause and the longest failing start, so that the last of `burst` starts is still inside.
+    let pause = table
+        .get("restart-max-delay-sec")
+        .and_then(|entry| value::time_span("restart-max-delay-sec", &entry.node, diagnostics))
+        .map_or(restart_sec.value, |longest| longest.value.max(restart_sec.value));
+    let slow_start = *ready != Ready::Exec && restart == Restart::OnFailure;
+    let attempt = if slow_start { timeout_start.value.finite() } else { Some(Duration::from_secs(1)) };
+    let derived = pause
+        .finite()
+        .zip(attempt)
+        .and_then(|(pause, attempt)| (pause + attempt).checked_mul(u32::try_from(burst).ok()?));
+    let interval = match table.get("start-limit-interval-sec") {
+        Some(entry) => value::time_span("start-limit-interval-sec", &entry.node, diagnostics),
+        None => None,
+    };
+    if let Some(interval) = &interval {
+        warn_never(table, interval, burst, pause, restart, diagnostics);
+    }
+    // A start that may take for ever has no time in which it fails: a day stands for it.
+    let derived = derived.unwrap_or(Duration::from_secs(86_400)).max(Duration::from_secs(1));
+    Limits {
+        restart,
+        restart_word,
+        restart_sec,
+        timeout_start,
+        timeout_stop: span_or("timeout-stop-sec", table, "90s", diagnostics),
+        burst,
+        interval: interval.map_or_else(|| span::format(span::Span::Finite(derived)), |interval| interval.text),
+        kill_mode_given: table.get("kill-mode").is_some(),
+    }
+}
+
+fn restart(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &mut Diagnostics) -> &'static str {
+    let default = if matches!(context.role, Role::Setup | Role::Timed) { "no" } else { "on-failure" };
+    let Some(entry) = table.get("restart") else { return default };
+    let word = value::word("restart", &entry.node, keys::RESTART, diagnostics).unwrap_or(default);
+    if *ready == Ready::Oneshot && matches!(word, "always" | "on-success") {
+        let message =
+            format!("`restart = \"{word}\"` can't be combined with running to the end: it would never be done");
+        diagnostics.push(Diagnostic::new(Code::Conflict, &entry.key, message).help("write `restart = \"on-failure\"`"));
+    }
+    word
+}
+
+/// Giving up needs `burst` starts within the interval; with pauses that add up to more, it can't happen.
+fn warn_never(
+    table: &Table,
+    interval: &Span,
+    burst: i64,
+    pause: span::Span,
+    restart: Restart,
+    diagnostics: &mut Diagnostics,
+) {
+    let Some(entry) = table.get("start-limit-interval-sec") else { return };
+    let total = pause.finite().and_then(|pause| pause.checked_mul(u32::try_from(burst).ok()?));
+    let why = match (interval.value.finite(), total) {
+        _ if restart == Restart::No => return,
+        (None, _) => "an infinite interval switches the limit off".to_owned(),
+        (Some(interval), _) if interval.is_zero() || burst == 0 => "zero switches the limit off".to_owned(),
+        (Some(interval), Some(total)) if total >= interval => {
+            format!("{burst} starts take at least {}", span::format(span::Span::Finite(total)))
+        }
+        (Some(_), None) => "the pause between two starts never ends".to_owned(),
+        _ => return,
+    };
+    let message =
+        format!("the start limit can never be reached: {why}, so a process that keeps failing is never given up");
+    diagnostics.push(
+        Diagnostic::new(Code::NeverGivesUp, &entry.key, message)
+            .help("leave `start-limit-interval-sec` out: it is derived from the others"),
+    );
+}

@@ -1,0 +1,240 @@
+//! `ready`, `health` and `settled`.
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Table, Value};
+use crate::model::command::{self, Surroundings};
+use crate::model::text::{self, Position};
+use crate::model::value::{self, invalid, wrong_type};
+use crate::model::{Health, Probe, Ready, Span};
+
+/// The probes, by key; `status` belongs to `http`.
+const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "fd", "listening"];
+const WORDS: &[&str] = &["exec", "notify", "oneshot"];
+/// `health` without `interval-sec`.
+const INTERVAL: &str = "10s";
+/// `health` without `failures`.
+const FAILURES: u32 = 3;
+
+/// `ready`: a word, `{ dbus = NAME }`, `{ pid-file = PATH }`, or probes.
+pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {
+    let table = match &node.value {
+        Value::Table(table) => table,
+        Value::String(_) => {
+            return value::word("ready", node, WORDS, diagnostics).map(|word| match word {
+                "notify" => Ready::Notify,
+                "oneshot" => Ready::Oneshot,
+                _ => Ready::Exec,
+            });
+        }
+        _ => {
+            diagnostics.push(wrong_type(
+                "ready",
+                "`\"exec\"`, `\"notify\"`, `\"oneshot\"` or a table such as `{ tcp = \"127.0.0.1:80\" }`",
+                node,
+            ));
+            return None;
+        }
+    };
+    for (key, read) in
+        [("dbus", dbus as fn(&Node, &Surroundings<'_>, &mut Diagnostics) -> Option<Ready>), ("pid-file", pid_file)]
+    {
+        if let Some(entry) = table.get(key) {
+            if table.0.len() > 1 {
+                diagnostics.push(Diagnostic::new(
+                    Code::Conflict,
+                    &node.place,
+                    format!("`{key}` excludes every other way of being ready"),
+                ));
+                return None;
+            }
+            return read(&entry.node, around, diagnostics);
+        }
+    }
+    value::unknown_keys("`ready`", table, &[PROBES, &["dbus", "pid-file"]].concat(), diagnostics);
+    probes("ready", node, table, around, diagnostics).map(Ready::Probe)
+}
+
+fn dbus(node: &Node, _: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {
+    let name = value::plain("dbus", node, diagnostics)?;
+    let valid =
+        name.contains('.') && name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if !valid {
+        diagnostics
+            .push(invalid(node, format!("`{}` isn't a bus name such as `org.example.Name`", value::shown(name))));
+        return None;
+    }
+    Some(Ready::Dbus(name.to_owned()))
+}
+
+fn pid_file(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {
+    text::read("pid-file", node, Position::Path, around.names, diagnostics).map(Ready::PidFile)
+}
+
+/// `health`: probes with `interval-sec` and `failures`.
+pub fn health(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Health> {
+    let Some(table) = node.as_table() else {
+        diagnostics.push(wrong_type(
+            "health",
+            "a table such as `{ http = \"http://127.0.0.1/health\", interval-sec = \"10s\" }`",
+            node,
+        ));
+        return None;
+    };
+    value::unknown_keys("`health`", table, &[PROBES, &["interval-sec", "failures"]].concat(), diagnostics);
+    let interval = match table.get("interval-sec") {
+        Some(entry) => finite("interval-sec", &entry.node, diagnostics)?,
+        None => default_span(INTERVAL),
+    };
+    let failures = match table.get("failures") {
+        Some(entry) => value::integer("failures", &entry.node, (1, 1000), diagnostics)?,
+        None => i64::from(FAILURES),
+    };
+    let probes = probes("health", node, table, around, diagnostics)?;
+    if probes.iter().any(|probe| matches!(probe, Probe::Fd(_))) {
+        diagnostics.push(Diagnostic::new(
+            Code::Conflict,
+            &node.place,
+            "`fd` tells readiness once; it can't tell health",
+        ));
+        return None;
+    }
+    Some(Health { probes, interval, failures: u32::try_from(failures).unwrap_or(FAILURES) })
+}
+
+/// `settled`: probes.
+pub fn settled(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Vec<Probe>> {
+    let Some(table) = node.as_table() else {
+        diagnostics.push(wrong_type("settled", "a table such as `{ http = \"http://127.0.0.1/green\" }`", node));
+        return None;
+    };
+    let known: Vec<_> = PROBES.iter().copied().filter(|key| *key != "fd").collect();
+    value::unknown_keys("`settled`", table, &known, diagnostics);
+    probes("settled", node, table, around, diagnostics)
+}
+
+/// A span that ends and isn't zero.
+fn finite(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Span> {
+    let span = value::time_span(key, node, diagnostics)?;
+    if span.value.finite().is_none_or(|duration| duration.is_zero()) {
+        diagnostics.push(invalid(node, format!("`{key}` must be more than zero, and end")));
+        return None;
+    }
+    Some(span)
+}
+
+/// A span that the code knows is well-formed.
+#[must_use]
+pub fn default_span(text: &str) -> Span {
+    Span { text: text.to_owned(), value: crate::span::parse(text).unwrap_or(crate::span::Span::Infinity) }
+}
+
+fn probes(
+    key: &str,
+    node: &Node,
+    table: &Table,
+    around: &Surroundings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<Probe>> {
+    let mut probes = Vec::new();
+    let mut good = true;
+    for (name, entry) in
+        table.written_order().into_iter().filter(|(name, _)| PROBES.contains(name) && *name != "status")
+    {
+        match probe(name, &entry.node, table, around, diagnostics) {
+            Some(probe) => probes.push(probe),
+            None => good = false,
+        }
+    }
+    if let Some(status) = table.get("status").filter(|_| table.get("http").is_none()) {
+        diagnostics.push(Diagnostic::new(
+            Code::MissingKey,
+            &status.key,
+            "`status` is of an `http` probe, and there is none",
+        ));
+        good = false;
+    }
+    if probes.is_empty() && good {
+        let known: Vec<_> = PROBES.iter().filter(|name| **name != "status").map(|name| format!("`{name}`")).collect();
+        let message = format!("`{key}` has no probe");
+        diagnostics.push(
+            Diagnostic::new(Code::MissingKey, &node.place, message).help(format!("add one of {}", known.join(", "))),
+        );
+        return None;
+    }
+    good.then_some(probes)
+}
+
+fn probe(
+    name: &str,
+    node: &Node,
+    table: &Table,
+    around: &Surroundings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Probe> {
+    let read = |diagnostics: &mut Diagnostics| text::read(name, node, Position::Probe, around.names, diagnostics);
+    let refuse = |diagnostics: &mut Diagnostics, what: &str| {
+        diagnostics.push(invalid(node, format!("`{name}` takes {what}")));
+        None
+    };
+    match name {
+        "tcp" => {
+            let text = read(diagnostics)?;
+            let plain = text.0.len() == 1;
+            match text.leading().rsplit_once(':') {
+                Some((_, port)) if !plain || port.parse::<u16>().is_ok_and(|port| port > 0) => Some(Probe::Tcp(text)),
+                None if !plain => Some(Probe::Tcp(text)),
+                _ => refuse(diagnostics, "`HOST:PORT`"),
+            }
+        }
+        "unix" => {
+            let text = read(diagnostics)?;
+            let literal = matches!(text.0.first(), Some(crate::model::Piece::Literal(_)));
+            if literal && !text.leading().starts_with(['/', '@']) {
+                return refuse(diagnostics, "an absolute path, or `@NAME`");
+            }
+            Some(Probe::Unix(text))
+        }
+        "http" => {
+            let text = read(diagnostics)?;
+            if !text.leading().starts_with("http://") && !text.leading().starts_with("http+unix://") {
+                return refuse(diagnostics, "an `http://` or `http+unix://` address");
+            }
+            Some(Probe::Http(text, statuses(table, diagnostics)?))
+        }
+        "file" => read(diagnostics).map(Probe::File),
+        "command" => command::read(name, node, around, diagnostics).map(Probe::Command),
+        "fd" => {
+            let number = value::integer(name, node, (3, 1023), diagnostics)?;
+            u32::try_from(number).ok().map(Probe::Fd)
+        }
+        _ => match node.value {
+            Value::Integer(port @ 1..=65535) => Some(Probe::Listening(crate::model::Text::literal(port.to_string()))),
+            Value::String(_) => read(diagnostics).map(Probe::Listening),
+            _ => refuse(diagnostics, "a port, or a string such as `\"{env:PORT}\"`"),
+        },
+    }
+}
+
+fn statuses(table: &Table, diagnostics: &mut Diagnostics) -> Option<Vec<String>> {
+    let Some(entry) = table.get("status") else { return Some(Vec::new()) };
+    let elements: Vec<&Node> = match &entry.node.value {
+        Value::Array(elements) => elements.iter().collect(),
+        _ => vec![&entry.node],
+    };
+    let mut ranges = Vec::new();
+    for element in elements {
+        let range = match &element.value {
+            Value::Integer(status) => status.to_string(),
+            Value::String(range) => range.clone(),
+            _ => String::new(),
+        };
+        let valid =
+            range.splitn(2, '-').all(|part| part.parse::<u16>().is_ok_and(|status| (100..=599).contains(&status)));
+        if !valid {
+            diagnostics.push(invalid(element, "`status` takes statuses and ranges: `[200, \"300-399\"]`"));
+            return None;
+        }
+        ranges.push(range);
+    }
+    Some(ranges)
+}

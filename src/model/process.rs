@@ -1,0 +1,489 @@
+//! Processes and setup steps: their tables, merged with `[defaults]`, become [`Process`] and [`Setup`].
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::document::{Entry, Node, Table, Value, merge_settings};
+use crate::model::keys;
+use crate::model::pass;
+use crate::model::probe;
+use crate::model::service::{self, Context, Role, span_or};
+use crate::model::socket;
+use crate::model::text::Names;
+use crate::model::value::{self, invalid, shown, wrong_type};
+use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Socket, Start, Text};
+use crate::suggest;
+use crate::unit::name::{InstanceName, ProcessName};
+
+/// More instances than this are a slip of the keyboard.
+const MOST_INSTANCES: i64 = 10_000;
+
+/// What the group tells its members.
+pub struct Surroundings<'a> {
+    /// The group's name.
+    pub group: &'a str,
+    /// `[defaults]`.
+    pub defaults: &'a Table,
+    /// The group's shared directories: the first of each kind.
+    pub shared: &'a [(DirectoryKind, Text)],
+    /// What `instances = "cpus"` is.
+    pub cpus: u32,
+    /// Whether a unit's name is one of the group's.
+    pub members: &'a dyn Fn(&str) -> bool,
+}
+
+/// A member's table with `[defaults]` below it, and what that makes it.
+pub struct Merged<'a> {
+    /// Its name.
+    pub name: &'a ProcessName,
+    /// Where its table's header stands.
+    pub place: &'a Place,
+    /// Its table, merged.
+    pub table: Table,
+    /// What it is.
+    pub role: Role,
+}
+
+/// Merges a process's or setup step's own table with the defaults that fit it. Keys that don't exist are reported.
+pub fn merge<'a>(
+    name: &'a ProcessName,
+    entry: &'a Entry,
+    setup: bool,
+    defaults: &Table,
+    diagnostics: &mut Diagnostics,
+) -> Option<Merged<'a>> {
+    let kind = if setup { "setup" } else { "process" };
+    let Some(own) = entry.node.as_table() else {
+        diagnostics.push(wrong_type(&format!("{kind}.{name}"), "a table", &entry.node));
+        return None;
+    };
+    let header = format!("{kind}.{name}");
+    check_keys(&header, own, if setup { keys::SETUP } else { keys::PROCESS }, diagnostics);
+    let mut table = Table::default();
+    let timed = !setup && (own.get("on-calendar").is_some());
+    for (key, default) in &defaults.0 {
+        let place = if setup { keys::SETUP } else { keys::PROCESS };
+        let fits = keys::find(key).is_some_and(|key| key.places & place != 0);
+        if fits && !(timed && matches!(key.as_str(), "start" | "ready" | "health" | "watchdog-sec" | "essential")) {
+            table.0.insert(key.clone(), default.clone());
+        }
+    }
+    let ends =
+        setup || timed || own.get("ready").is_some_and(|entry| entry.node.value == Value::String("oneshot".to_owned()));
+    let restart_goes_on =
+        |entry: &Entry| matches!(&entry.node.value, Value::String(word) if word == "always" || word == "on-success");
+    if ends && table.get("restart").is_some_and(restart_goes_on) {
+        table.0.remove("restart");
+    }
+    merge_settings(&mut table, own.clone());
+    let role = match table.get("start") {
+        _ if setup => Role::Setup,
+        Some(entry) if timed => {
+            let diagnostic =
+                Diagnostic::new(Code::Conflict, &entry.key, "`on-calendar` says who starts the process: its timer");
+            diagnostics.push(diagnostic.help("leave `start` out"));
+            Role::Timed
+        }
+        _ if timed => Role::Timed,
+        Some(entry) => match value::word("start", &entry.node, &["auto", "manual"], diagnostics) {
+            Some("manual") => Role::Manual,
+            _ => Role::Auto,
+        },
+        None => Role::Auto,
+    };
+    Some(Merged { name, place: &entry.key, table, role })
+}
+
+/// Reports every key of `table` that can't stand there, with the fix.
+pub fn check_keys(header: &str, table: &Table, place: u8, diagnostics: &mut Diagnostics) {
+    for (name, entry) in &table.0 {
+        let new = |code, message: String| Diagnostic::new(code, &entry.key, message);
+        let diagnostic = match keys::find(name) {
+            Some(key) if key.places & place != 0 => continue,
+            Some(key) => {
+                new(Code::MisplacedKey, format!("`{name}` can't stand in `[{header}]`")).help(where_instead(key))
+            }
+            None if keys::GROUP_KEYS.contains(&name.as_str()) => {
+                let message = format!("`{name}` is a key of the group, but it stands below the header `[{header}]`");
+                new(Code::MisplacedKey, message).help("move it up, above the first line that begins with `[`")
+            }
+            None => {
+                let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
+                let known = keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
+                match (pass::as_directive(header, name, entry), suggest::nearest(name, known)) {
+                    (_, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
+                    (Some(lines), None) => diagnostic.help(lines),
+                    (None, None) => diagnostic,
+                }
+            }
+        };
+        diagnostics.push(diagnostic);
+    }
+}
+
+fn where_instead(key: &keys::Key) -> String {
+    let places = [
+        (keys::PROCESS, "`[process.NAME]`"),
+        (keys::SETUP, "`[setup.NAME]`"),
+        (keys::INSTANCE, "`[process.NAME.instance.N]`"),
+        (keys::DEFAULTS, "`[defaults]`"),
+    ];
+    let places: Vec<_> = places.iter().filter(|(bit, _)| key.places & bit != 0).map(|(_, text)| *text).collect();
+    format!("it belongs in {}", places.join(", "))
+}
+
+/// A setup step, but for its order.
+pub fn setup(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Setup {
+    let header = format!("setup.{}", merged.name);
+    let mut service = service(&merged.table, &header, merged, false, around, diagnostics);
+    service.ready = Ready::Oneshot;
+    Setup { place: merged.place.clone(), service, after: Vec::new(), gated_by: Vec::new(), after_units: Vec::new() }
+}
+
+fn service(
+    table: &Table,
+    header: &str,
+    merged: &Merged<'_>,
+    instances: bool,
+    around: &Surroundings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Service {
+    let names = names(merged, instances, around);
+    let context = Context {
+        header,
+        place: merged.place,
+        role: merged.role,
+        names,
+        shared: around.shared,
+        members: around.members,
+    };
+    service::read(table, &context, diagnostics)
+}
+
+fn names<'a>(merged: &'a Merged<'_>, instances: bool, around: &'a Surroundings<'_>) -> Names<'a> {
+    Names { group: around.group, process: merged.name.as_str(), instances, directories: around.shared }
+}
+
+/// A process, but for its order; `None` if `instances = 0` takes it out.
+pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Process {
+    let table = &merged.table;
+    let header = format!("process.{}", merged.name);
+    let names_of_instances = instance_names(table, around.cpus, diagnostics);
+    let has_instances = names_of_instances.is_some();
+    let mut service = service(table, &header, merged, has_instances, around, diagnostics);
+    let instances = names_of_instances.map(|names| instances(names, &service, merged, around, diagnostics));
+    if instances.is_none() {
+        if let Some(entry) = table.get("instance") {
+            let diagnostic = Diagnostic::new(Code::MissingKey, &entry.key, format!("`[{header}]` has no instances"));
+            diagnostics.push(diagnostic.help("add `instances = N`, or `instances = [\"NAME\", …]`"));
+        }
+        if let Some((port, _)) = port(table, diagnostics) {
+            service.environment.insert("PORT".to_owned(), Text::literal(port.to_string()));
+        }
+    }
+    let names = names(merged, has_instances, around);
+    let sockets = table.get("listen").map_or_else(Vec::new, |entry| socket::read(&entry.node, &names, diagnostics));
+    let change = change(table, has_instances, &service, &names, diagnostics);
+    check_combination(merged, &instances, &service, &sockets, diagnostics);
+    Process {
+        place: merged.place.clone(),
+        start: start(merged, diagnostics),
+        service,
+        instances,
+        after: Vec::new(),
+        gated_by: Vec::new(),
+        after_units: Vec::new(),
+        sockets,
+        controls: Vec::new(),
+        change,
+    }
+}
+
+/// The names that `instances` comes to; `None` without the key.
+fn instance_names(
+    table: &Table,
+    cpus: u32,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<(InstanceName, Option<Place>)>> {
+    let first = match table.get("first-instance") {
+        Some(entry) => {
+            value::integer("first-instance", &entry.node, (0, i64::from(i32::MAX)), diagnostics).unwrap_or(1)
+        }
+        None => 1,
+    };
+    let Some(entry) = table.get("instances") else {
+        if let Some(entry) = table.get("first-instance") {
+            diagnostics.push(Diagnostic::new(
+                Code::MissingKey,
+                &entry.key,
+                "`first-instance` without `instances` has no effect",
+            ));
+        }
+        return None;
+    };
+    let numbered = |count: i64| {
+        let numbers = first..first.saturating_add(count);
+        numbers.filter_map(|number| Some((InstanceName::new(&number.to_string())?, None))).collect()
+    };
+    match &entry.node.value {
+        Value::String(word) if word == "cpus" => Some(numbered(i64::from(cpus).clamp(1, MOST_INSTANCES))),
+        Value::Array(elements) => {
+            if let Some(entry) = table.get("first-instance") {
+                diagnostics.push(Diagnostic::new(
+                    Code::Conflict,
+                    &entry.key,
+                    "`first-instance` has no meaning where instances have names",
+                ));
+            }
+            Some(named(elements, diagnostics))
+        }
+        Value::Integer(_) => value::integer("instances", &entry.node, (0, MOST_INSTANCES), diagnostics).map(numbered),
+        _ => {
+            diagnostics.push(wrong_type("instances", "a number, `\"cpus\"`, or an array of names", &entry.node));
+            None
+        }
+    }
+}
+
+fn named(elements: &[Node], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<Place>)> {
+    let mut names: Vec<(InstanceName, Option<Place>)> = Vec::new();
+    for element in elements {
+        let Some(text) = value::text("instances", element, diagnostics) else { continue };
+        let Some(name) = InstanceName::new(text) else {
+            let message = format!("`{}` can't be an instance's name", shown(text));
+            let help = "letters, digits, `_`, `.`, `:` and `-`, beginning with a letter, a digit or `_`";
+            diagnostics.push(Diagnostic::new(Code::InstanceName, &element.place, message).help(help));
+            continue;
+        };
+        if let Some((_, first)) = names.iter().find(|(found, _)| *found == name) {
+            let mut diagnostic =
+                Diagnostic::new(Code::DuplicateName, &element.place, format!("there are two instances named `{name}`"));
+            if let Some(first) = first {
+                diagnostic = diagnostic.related(first, "the first stands here");
+            }
+            diagnostics.push(diagnostic);
+            continue;
+        }
+        names.push((name, Some(element.place.clone())));
+    }
+    names
+}
+
+/// The port of the first instance, and where it stands.
+fn port<'t>(table: &'t Table, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry)> {
+    let entry = table.get("port")?;
+    let port = value::integer("port", &entry.node, (1, 65_535), diagnostics)?;
+    if let Some(variable) = table.table("environment").and_then(|variables| variables.get("PORT")) {
+        let diagnostic = Diagnostic::new(
+            Code::Conflict,
+            &entry.key,
+            "`port` sets the variable `PORT`, which `environment` sets as well",
+        );
+        diagnostics.push(diagnostic.related(&variable.key, "here"));
+    }
+    Some((port, entry))
+}
+
+/// Each instance; those that differ from the template have a service of their own.
+fn instances(
+    names: Vec<(InstanceName, Option<Place>)>,
+    template: &Service,
+    merged: &Merged<'_>,
+    around: &Surroundings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<InstanceName, Option<Service>> {
+    let nothing = Table::default();
+    let tables = merged.table.get("instance").map_or(&nothing, |entry| {
+        entry.node.as_table().unwrap_or_else(|| {
+            diagnostics.push(wrong_type("instance", "tables: `[process.X.instance.N]`", &entry.node));
+            &nothing
+        })
+    });
+    for (name, entry) in &tables.0 {
+        let known = names.iter().map(|(name, _)| name.as_str());
+        if merged.role != Role::Manual && !known.clone().any(|known| known == name) {
+            let mut diagnostic =
+                Diagnostic::new(Code::UnknownName, &entry.key, format!("there is no instance `{}`", shown(name)));
+            if let Some(near) = suggest::nearest(name, known) {
+                diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            }
+            diagnostics.push(diagnostic);
+        }
+    }
+    let port = port(&merged.table, diagnostics);
+    if let Some((port, entry)) = port
+        && port + i64::try_from(names.len()).unwrap_or(0) > 65_536
+    {
+        diagnostics
+            .push(invalid(&entry.node, format!("{} instances from port {port} on go beyond 65535", names.len())));
+    }
+    let mut all: Vec<InstanceName> = names.into_iter().map(|(name, _)| name).collect();
+    // A manual process's instances may be described without being listed: any of them may be started.
+    all.extend(
+        tables
+            .0
+            .keys()
+            .filter_map(|name| InstanceName::new(name))
+            .filter(|name| merged.role == Role::Manual && !all.contains(name))
+            .collect::<Vec<_>>(),
+    );
+    let mut instances = BTreeMap::new();
+    for (position, name) in all.into_iter().enumerate() {
+        let own = tables.table(name.as_str());
+        let mut service = own.map(|own| {
+            let header = format!("process.{}.instance.{name}", merged.name);
+            check_keys(&header, own, keys::INSTANCE, diagnostics);
+            let mut table = merged.table.clone();
+            if own.get("exec").is_some() || own.get("shell").is_some() {
+                table.0.remove("exec");
+                table.0.remove("shell");
+            }
+            merge_settings(&mut table, own.clone());
+            service(&table, &header, merged, true, around, diagnostics)
+        });
+        if let Some((first, _)) = port {
+            let number = first + i64::try_from(position).unwrap_or(0);
+            let service = service.get_or_insert_with(|| template.clone());
+            service.environment.entry("PORT".to_owned()).or_insert_with(|| Text::literal(number.to_string()));
+        }
+        instances.insert(name, service);
+    }
+    instances
+}
+
+fn start(merged: &Merged<'_>, diagnostics: &mut Diagnostics) -> Start {
+    match (merged.role, merged.table.get("on-calendar")) {
+        (Role::Timed, Some(entry)) => {
+            let nodes = value::one_or_many("on-calendar", &entry.node, diagnostics);
+            let times: Vec<_> = nodes
+                .into_iter()
+                .filter_map(|node| value::plain("on-calendar", node, diagnostics).map(str::to_owned))
+                .collect();
+            if times.is_empty() && entry.node.value == Value::Array(Vec::new()) {
+                diagnostics.push(invalid(&entry.node, "`on-calendar` has no time"));
+            }
+            Start::Timed(times)
+        }
+        (Role::Manual, _) => Start::Manual,
+        _ => Start::Auto,
+    }
+}
+
+fn change(
+    table: &Table,
+    instances: bool,
+    service: &Service,
+    names: &Names<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Change {
+    let words = ["restart", "roll", "keep", "reload"];
+    let refresh = table.get("refresh").and_then(|entry| value::word("refresh", &entry.node, &words, diagnostics));
+    if let (Some("roll"), false, Some(entry)) = (refresh, instances, table.get("refresh")) {
+        diagnostics.push(Diagnostic::new(
+            Code::Conflict,
+            &entry.key,
+            "`refresh = \"roll\"` goes instance by instance, and there are none",
+        ));
+    }
+    if let (Some("reload"), true, Some(entry)) =
+        (refresh, service.exec_reload.is_empty() && service.ready != Ready::Notify, table.get("refresh"))
+    {
+        let diagnostic = Diagnostic::new(Code::MissingKey, &entry.key, "`refresh = \"reload\"` needs `exec-reload`");
+        diagnostics.push(diagnostic.help("add `exec-reload = [\"/bin/kill\", \"-HUP\", \"{env:MAINPID}\"]`"));
+    }
+    let refresh = match refresh {
+        Some("roll") => Refresh::Roll,
+        Some("keep") => Refresh::Keep,
+        Some("reload") => Refresh::Reload,
+        None if instances => Refresh::Roll,
+        _ => Refresh::Restart,
+    };
+    let around = crate::model::command::Surroundings { names, working_directory: service.working_directory.as_ref() };
+    Change {
+        refresh,
+        max_unavailable: max_unavailable(table, diagnostics),
+        min_ready: span_or("min-ready-sec", table, if service.ready == Ready::Exec { "1s" } else { "0" }, diagnostics),
+        settled: table
+            .get("settled")
+            .and_then(|entry| probe::settled(&entry.node, &around, diagnostics))
+            .unwrap_or_default(),
+    }
+}
+
+fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> String {
+    let Some(entry) = table.get("max-unavailable") else { return "1".to_owned() };
+    match &entry.node.value {
+        Value::Integer(number @ 1..=MOST_INSTANCES) => return number.to_string(),
+        Value::String(text)
+            if text.strip_suffix('%').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=100).contains(&n)) =>
+        {
+            return text.clone();
+        }
+        _ => diagnostics.push(invalid(
+            &entry.node,
+            "`max-unavailable` takes a number of instances, or a percentage from `\"1%\"` to `\"100%\"`",
+        )),
+    }
+    "1".to_owned()
+}
+
+fn check_combination(
+    merged: &Merged<'_>,
+    instances: &Option<BTreeMap<InstanceName, Option<Service>>>,
+    service: &Service,
+    sockets: &[Socket],
+    diagnostics: &mut Diagnostics,
+) {
+    let table = &merged.table;
+    let mut conflict = |key: &str, message: &str| {
+        if let Some(entry) = table.get(key) {
+            diagnostics.push(Diagnostic::new(Code::Conflict, &entry.key, message));
+        }
+    };
+    if merged.role == Role::Timed {
+        for key in ["instances", "listen", "health", "watchdog-sec"] {
+            conflict(key, &format!("`{key}` doesn't go with `on-calendar`"));
+        }
+    }
+    if service.health.is_some() {
+        conflict(
+            "watchdog-sec",
+            "`health` sets the watchdog: `watchdog-sec` follows from its `interval-sec` and `failures`",
+        );
+        if matches!(service.ready, Ready::Oneshot | Ready::Dbus(_) | Ready::PidFile(_)) {
+            conflict(
+                "health",
+                "`health` needs a program that stays in the foreground: `ready` can be `exec`, `notify` or a probe",
+            );
+        }
+    }
+    if !matches!(service.ready, Ready::Exec | Ready::Notify | Ready::Probe(_)) {
+        conflict("watchdog-sec", "a watchdog needs a program that stays in the foreground");
+    }
+    if service.ready == Ready::Oneshot && !sockets.is_empty() {
+        conflict("listen", "a process that runs to its end can't serve a socket");
+    }
+    if let Some(instances) = instances {
+        let shared = |directory: &&crate::model::Directory| {
+            instances.len() > 1
+                && directory.names.iter().any(|name| !name.has(|piece| *piece == crate::model::Piece::Instance))
+        };
+        if let Some(directory) = service.directories.iter().find(shared) {
+            let key = directory.kind.key();
+            conflict(
+                key,
+                &format!(
+                    "the instances would share this `{key}`, and each restart would empty or re-own it: put `{{instance}}` into the name, or move the key to the group"
+                ),
+            );
+        }
+    }
+    if let Some(entry) = table.get("controls").filter(|_| table.get("user").is_none()) {
+        let diagnostic = Diagnostic::new(
+            Code::MissingKey,
+            &entry.key,
+            "`controls` gives rights to the process's user, and there is no `user`",
+        );
+        diagnostics.push(diagnostic.help("add `user = \"…\"`; root needs no `controls`"));
+    }
+}

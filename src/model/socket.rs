@@ -1,0 +1,126 @@
+//! `listen`: the sockets of a process.
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Value};
+use crate::model::text::{self, Names, Position};
+use crate::model::value::{invalid, shown, wrong_type};
+use crate::model::{Piece, Socket, Text};
+use crate::unit::name::ProcessName;
+
+const SCHEMES: &[(&str, &str)] = &[
+    ("tcp", "ListenStream"),
+    ("udp", "ListenDatagram"),
+    ("unix", "ListenStream"),
+    ("unix-dgram", "ListenDatagram"),
+    ("unix-seqpacket", "ListenSequentialPacket"),
+    ("fifo", "ListenFIFO"),
+    ("vsock", "ListenStream"),
+];
+
+/// Reads `listen`: an address, an array of addresses, or a table of them by descriptor name.
+pub fn read(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Socket> {
+    let Some(table) = node.as_table() else {
+        return socket(None, node, names, diagnostics).into_iter().collect();
+    };
+    let mut sockets = Vec::new();
+    for (name, entry) in &table.0 {
+        match ProcessName::new(name) {
+            Some(name) => sockets.extend(socket(Some(name), &entry.node, names, diagnostics)),
+            None => {
+                let message =
+                    format!("`{}` can't be a socket's name: lower-case letters, digits, `_` and `-`", shown(name));
+                diagnostics.push(Diagnostic::new(Code::ProcessName, &entry.key, message));
+            }
+        }
+    }
+    if table.0.is_empty() {
+        diagnostics.push(invalid(node, "`listen` has no address"));
+    }
+    sockets
+}
+
+fn socket(name: Option<ProcessName>, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Socket> {
+    let nodes: Vec<&Node> = match &node.value {
+        Value::String(_) => vec![node],
+        Value::Array(elements) if !elements.is_empty() => elements.iter().collect(),
+        _ => {
+            diagnostics.push(wrong_type(
+                "listen",
+                "an address such as `\"tcp:8080\"`, an array of them, or a table",
+                node,
+            ));
+            return None;
+        }
+    };
+    let listen: Vec<_> = nodes.iter().filter_map(|node| address(node, names, diagnostics)).collect();
+    let each = |(_, address): &(&str, Text)| address.has(|piece| *piece == Piece::Instance);
+    let each_instance = listen.iter().any(each);
+    if each_instance && !listen.iter().all(each) {
+        let message =
+            "some addresses have `{instance}` and some don't: instances can't share those and have these in one socket";
+        diagnostics
+            .push(invalid(node, message).help("name them: `listen = { shared = \"…\", own = \"…{instance}\" }`"));
+        return None;
+    }
+    (!listen.is_empty()).then_some(Socket { name, each_instance, listen })
+}
+
+fn address(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<(&'static str, Text)> {
+    let text = text::read("listen", node, Position::Path, names, diagnostics)?;
+    let leading = text.leading().to_owned();
+    let Some((directive, address)) = SCHEMES.iter().find_map(|(scheme, directive)| {
+        Some((*directive, (*scheme, leading.strip_prefix(scheme)?.strip_prefix(':')?.to_owned())))
+    }) else {
+        let message = format!("`listen` has no kind of socket `{}`", shown(leading.split(':').next().unwrap_or("")));
+        diagnostics.push(invalid(node, message).help("write `tcp:`, `udp:`, `unix:`, `unix-dgram:`, `unix-seqpacket:`, `fifo:` or `vsock:` in front of the address"));
+        return None;
+    };
+    let (scheme, address) = address;
+    let plain = text.0.len() <= 1;
+    if address.chars().any(|c| c.is_control()) || address.ends_with('\\') || !address_is_valid(scheme, &address, plain)
+    {
+        diagnostics
+            .push(invalid(node, format!("`{}` isn't an address for `{scheme}:`{}", shown(&address), example(scheme))));
+        return None;
+    }
+    let mut rest = text.clone();
+    if let Some(Piece::Literal(literal)) = rest.0.first_mut() {
+        *literal = if scheme == "vsock" { format!("vsock:{address}") } else { address };
+        if literal.is_empty() {
+            rest.0.remove(0);
+        }
+    }
+    Some((directive, rest))
+}
+
+/// `plain`: there are no placeholders, so that the whole address can be judged.
+fn address_is_valid(scheme: &str, address: &str, plain: bool) -> bool {
+    let port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
+    match scheme {
+        "tcp" | "udp" if plain => match address.rsplit_once(':') {
+            None => port(address),
+            Some((host, number)) => {
+                let host = host.strip_prefix('[').map_or(Some(host), |host| host.strip_suffix(']'));
+                port(number) && host.is_some_and(|host| host.parse::<std::net::IpAddr>().is_ok())
+            }
+        },
+        "tcp" | "udp" => address.chars().all(|c| c.is_ascii_alphanumeric() || ".:[]".contains(c)),
+        "vsock" => {
+            !plain
+                || address
+                    .split_once(':')
+                    .is_some_and(|(cid, port)| [cid, port].iter().all(|part| part.chars().all(|c| c.is_ascii_digit())))
+        }
+        "fifo" => !plain || address.starts_with('/'),
+        _ => (!plain && address.is_empty()) || address.starts_with(['/', '@']) && address.len() > 1,
+    }
+}
+
+fn example(scheme: &str) -> &'static str {
+    match scheme {
+        "tcp" | "udp" => "; write a port, or an IP address and a port: `127.0.0.1:80`, `[::1]:80`",
+        "vsock" => "; write `CID:PORT`",
+        "fifo" => "; write an absolute path",
+        _ => "; write an absolute path, or `@NAME`",
+    }
+}

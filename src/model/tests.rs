@@ -1,0 +1,117 @@
+//! What group files mean, on the examples of the manual; mistakes have their cases under `tests/errors/`.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::diagnostic::{Diagnostics, SourceFile};
+use crate::source::Source;
+
+fn file(path: &str, text: &str) -> Arc<SourceFile> {
+    Arc::new(SourceFile { path: PathBuf::from(path), text: text.to_owned() })
+}
+
+fn read_text(text: &str, drop_ins: &[&str]) -> (Option<Group>, Diagnostics) {
+    let name = GroupName::new("shop").unwrap();
+    let drop_ins = drop_ins.iter().enumerate().map(|(n, text)| file(&format!("/etc/copse/shop.toml.d/{n}.toml"), text));
+    let source = Source { name, file: file("/etc/copse/shop.toml", text), drop_ins: drop_ins.collect() };
+    read(&source, &Context { scope: Scope::System, cpus: 4 })
+}
+
+fn good(text: &str, drop_ins: &[&str]) -> Group {
+    let (group, diagnostics) = read_text(text, drop_ins);
+    let lines: Vec<_> = diagnostics.iter().map(crate::diagnostic::Diagnostic::line).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    group.unwrap()
+}
+
+fn lines(text: &str) -> Vec<String> {
+    read_text(text, &[]).1.iter().map(crate::diagnostic::Diagnostic::line).collect()
+}
+
+fn name(text: &str) -> ProcessName {
+    ProcessName::new(text).unwrap()
+}
+
+const SHOP: &str = r#"
+description = "Shop"
+wanted-by = ["multi-user.target"]
+after = ["network-online.target"]
+wants = ["network-online.target"]
+
+[defaults]
+user = "app"
+working-directory = "/srv/app/current"
+inputs = ["/srv/app/current/REVISION"]
+
+[process.redis]
+exec = "/usr/bin/redis-server --supervised systemd"
+ready = "notify"
+
+[setup.migrate]
+exec = "bin/migrate"
+after = ["redis"]
+
+[process.web]
+exec = "bin/web --port {env:PORT}"
+port = 8001
+instances = 2
+after = ["migrate"]
+ready = { http = "http://127.0.0.1:{env:PORT}/health" }
+
+[process.worker]
+exec = "bin/worker"
+instances = 4
+after = ["migrate"]
+timeout-stop-sec = "60s"
+"#;
+
+#[test]
+fn the_manuals_long_example_is_read() {
+    let group = good(SHOP, &[]);
+    let web = &group.processes[&name("web")];
+    assert_eq!(web.gated_by, [name("migrate")]);
+    assert_eq!(web.service.exec[0], Text::literal("/srv/app/current/bin/web"));
+    assert_eq!(web.service.exec[2], Text(vec![Piece::Env("PORT".into())]));
+    let second = web.instances.as_ref().unwrap()[&InstanceName::new("2").unwrap()].as_ref().unwrap();
+    assert_eq!(second.environment["PORT"], Text::literal("8002"));
+    assert!(group.processes[&name("redis")].gated_by.is_empty());
+    assert_eq!(group.setup[&name("migrate")].after, [name("redis")]);
+    let worker = &group.processes[&name("worker")];
+    assert_eq!(worker.instances.as_ref().unwrap().values().flatten().count(), 0, "equal instances share the template");
+    let directive = |name: &str| worker.service.directives.iter().find(|d| d.name == name).map(|d| d.value.as_str());
+    assert_eq!(directive("TimeoutStopSec"), Some("60s"));
+    assert_eq!(directive("Restart"), Some("on-failure"));
+    assert_eq!(directive("User"), Some("app"));
+    assert_eq!(directive("StartLimitIntervalSec"), Some("10s"));
+}
+
+#[test]
+fn a_drop_in_merges_key_by_key_and_can_take_a_process_out() {
+    let group = good(
+        SHOP,
+        &[
+            "[process.worker]\ninstances = 0\n[process.web]\nenvironment = { A = \"1\", B = \"2\" }",
+            "[process.web.environment]\nA = false\n",
+        ],
+    );
+    assert!(!group.processes.contains_key(&name("worker")));
+    assert_eq!(group.processes[&name("web")].service.environment.keys().collect::<Vec<_>>(), ["B"]);
+    assert_eq!(group.files.len(), 3);
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let found = lines(
+        "foo = 1\n[process.a]\nexec = \"/bin/x\"\nafter = [\"b\"]\nMemoryLow = \"1G\"\n[process.b]\nexec = 'sh -c \"x\"'\nafter = [\"a\"]\nwanted-by = []\n",
+    );
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+#[test]
+fn a_cycle_is_printed_as_a_path() {
+    let found = lines(
+        "[process.b]\nexec = \"/x\"\nafter = [\"a\"]\n[process.a]\nexec = \"/x\"\nafter = [\"c\"]\n[process.c]\nexec = \"/x\"\nafter = [\"b\"]\n",
+    );
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("`a → c → b → a`"), "{found:#?}");
+}

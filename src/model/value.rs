@@ -1,0 +1,364 @@
+//! Values as keys take them: each function gives the checked value, or a diagnostic and nothing.
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Table, Value};
+use crate::model::Span;
+use crate::model::keys::Kind;
+use crate::span;
+use crate::suggest;
+
+/// Linux' signals by name; `RTMIN+3` and the like are taken too.
+const SIGNALS: &[&str] = &[
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
+/// The suffixes of systemd's unit types.
+const UNIT_SUFFIXES: &[&str] = &[
+    ".service",
+    ".socket",
+    ".target",
+    ".timer",
+    ".path",
+    ".mount",
+    ".automount",
+    ".swap",
+    ".slice",
+    ".scope",
+    ".device",
+];
+
+/// A diagnostic that says what was expected and what is there.
+#[must_use]
+pub fn wrong_type(key: &str, expected: &str, node: &Node) -> Diagnostic {
+    Diagnostic::new(Code::WrongType, &node.place, format!("`{key}` takes {expected}, not {}", node.type_name()))
+}
+
+/// A diagnostic about a value of the right type.
+#[must_use]
+pub fn invalid(node: &Node, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Code::InvalidValue, &node.place, message)
+}
+
+/// Any string but for NUL, which nothing can carry.
+pub fn text<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+    let Value::String(text) = &node.value else {
+        diagnostics.push(wrong_type(key, "a string", node));
+        return None;
+    };
+    if text.contains('\0') {
+        let message = format!("`{key}` holds a NUL character, which neither a unit file nor a process can be given");
+        diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message));
+        return None;
+    }
+    Some(text)
+}
+
+/// A string that becomes a directive's value as it is: one line, nothing that systemd would read as something else.
+pub fn plain<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+    let text = text(key, node, diagnostics)?;
+    if text.chars().any(char::is_control) || text.ends_with('\\') || text.trim() != text {
+        let message =
+            format!("`{key}` must be one line, without control characters, blanks at an end, or a `\\` at the end");
+        diagnostics.push(invalid(node, message));
+        return None;
+    }
+    if text.is_empty() {
+        diagnostics.push(invalid(node, format!("`{key}` is empty")).help("leave the key out"));
+        return None;
+    }
+    Some(text)
+}
+
+/// One string, or an array of strings; as nodes, so that each keeps its place.
+pub fn one_or_many<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Vec<&'a Node> {
+    match &node.value {
+        Value::String(_) => vec![node],
+        Value::Array(elements) => {
+            let (strings, others): (Vec<_>, Vec<_>) =
+                elements.iter().partition(|element| matches!(element.value, Value::String(_)));
+            for other in others {
+                diagnostics.push(wrong_type(key, "strings in its array", other));
+            }
+            strings
+        }
+        _ => {
+            diagnostics.push(wrong_type(key, "a string or an array of strings", node));
+            Vec::new()
+        }
+    }
+}
+
+/// A boolean.
+pub fn boolean(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<bool> {
+    match node.value {
+        Value::Boolean(value) => Some(value),
+        _ => {
+            diagnostics.push(wrong_type(key, "`true` or `false`", node));
+            None
+        }
+    }
+}
+
+/// A whole number from `low` to `high`.
+pub fn integer(key: &str, node: &Node, (low, high): (i64, i64), diagnostics: &mut Diagnostics) -> Option<i64> {
+    match node.value {
+        Value::Integer(value) if (low..=high).contains(&value) => return Some(value),
+        Value::Integer(value) if high >= i64::from(i32::MAX) => {
+            diagnostics.push(invalid(node, format!("`{key}` is at least {low}, not {value}")));
+        }
+        Value::Integer(value) => diagnostics.push(invalid(node, format!("`{key}` is {low} to {high}, not {value}"))),
+        _ => diagnostics.push(wrong_type(key, "an integer", node)),
+    }
+    None
+}
+
+/// One of a few words.
+pub fn word<'w>(key: &str, node: &Node, words: &[&'w str], diagnostics: &mut Diagnostics) -> Option<&'w str> {
+    let Value::String(text) = &node.value else {
+        diagnostics.push(wrong_type(key, &format!("one of the strings {}", quoted(words)), node));
+        return None;
+    };
+    let found = words.iter().find(|word| *word == text).copied();
+    if found.is_none() {
+        let mut diagnostic = invalid(node, format!("`{key}` is one of {}, not `{}`", quoted(words), shown(text)));
+        if let Some(near) = suggest::nearest(text, words.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{key} = \"{near}\"`?"));
+        }
+        diagnostics.push(diagnostic);
+    }
+    found
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The author's text for a message: cut where it is long.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(57).chain("...".chars()).collect() }
+}
+
+/// A time span: a string in systemd's grammar, or an integer of seconds.
+pub fn time_span(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Span> {
+    let text = match &node.value {
+        Value::Integer(seconds @ 0..) => seconds.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Integer(_) => {
+            diagnostics.push(invalid(node, format!("`{key}` can't be negative")));
+            return None;
+        }
+        _ => {
+            diagnostics.push(wrong_type(key, "a time span such as `\"1min 30s\"`, or an integer of seconds", node));
+            return None;
+        }
+    };
+    match span::parse(&text) {
+        // What the parser takes may hold blanks of any kind: the normal form goes out.
+        Ok(value) if text.chars().any(char::is_control) => Some(Span { text: span::format(value), value }),
+        Ok(value) => Some(Span { text: text.trim().to_owned(), value }),
+        Err(why) => {
+            let diagnostic = invalid(node, format!("`{key}` isn't a time span: {why}"));
+            diagnostics.push(diagnostic.help("write it as in systemd.time(7): `\"1min 30s\"`, `\"500ms\"`"));
+            None
+        }
+    }
+}
+
+/// A checked name of a unit outside the group, with its suffix.
+pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+    let name = text(key, node, diagnostics)?;
+    let stem = UNIT_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
+    let valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+    match stem {
+        Some(stem)
+            if !stem.is_empty()
+                && name.len() <= crate::unit::name::MAX
+                && stem.chars().all(valid)
+                && !stem.starts_with('@') =>
+        {
+            Some(name)
+        }
+        Some(_) => {
+            diagnostics.push(invalid(node, format!("`{}` can't be a unit's name", shown(name))));
+            None
+        }
+        None => {
+            let diagnostic = invalid(node, format!("`{}` isn't a unit's name: it has no suffix", shown(name)));
+            diagnostics.push(diagnostic.help(format!("did you mean `{}.service`?", shown(name))));
+            None
+        }
+    }
+}
+
+/// The value of a key that is a directive one to one, in systemd's grammar.
+pub fn directive(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
+    match kind {
+        Kind::Span => time_span(key, node, diagnostics).map(|span| span.text),
+        Kind::Boolean => boolean(key, node, diagnostics).map(|value| if value { "yes" } else { "no" }.to_owned()),
+        Kind::Word(words) => word(key, node, words, diagnostics).map(str::to_owned),
+        Kind::Integer(low, high) => integer(key, node, (low, high), diagnostics).map(|value| value.to_string()),
+        Kind::Units => {
+            let names = one_or_many(key, node, diagnostics);
+            let names: Vec<_> = names.into_iter().filter_map(|node| unit_name(key, node, diagnostics)).collect();
+            (!names.is_empty()).then(|| names.join(" "))
+        }
+        Kind::Statuses | Kind::Capabilities => words(key, kind, node, diagnostics),
+        Kind::Size | Kind::Percent | Kind::Tasks | Kind::Limit | Kind::Mode | Kind::Signal | Kind::User => {
+            scalar(key, kind, node, diagnostics)
+        }
+    }
+}
+
+fn words(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
+    let elements = match &node.value {
+        Value::Array(elements) => elements.iter().collect(),
+        _ => vec![node],
+    };
+    let mut found = Vec::new();
+    for element in elements {
+        let word = match &element.value {
+            Value::Integer(status @ 0..=255) if kind == Kind::Statuses => status.to_string(),
+            Value::String(word) => word.clone(),
+            _ => {
+                diagnostics.push(wrong_type(key, "strings, or an array of them", element));
+                return None;
+            }
+        };
+        for word in word.split_ascii_whitespace() {
+            let bare = if kind == Kind::Capabilities && found.is_empty() { word.trim_start_matches('~') } else { word };
+            let valid = !bare.is_empty() && bare.chars().all(|c| c.is_ascii_alphanumeric() || "_+-".contains(c));
+            let valid = valid && (kind == Kind::Statuses || bare.to_ascii_uppercase().starts_with("CAP_"));
+            if !valid {
+                let what = if kind == Kind::Statuses { "an exit status or signal" } else { "a capability: `CAP_…`" };
+                diagnostics.push(invalid(element, format!("`{}` isn't {what}", shown(word))));
+                return None;
+            }
+            found.push(word.to_owned());
+        }
+    }
+    Some(found.join(" "))
+}
+
+fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
+    let text = match &node.value {
+        Value::Integer(number @ 0..) if !matches!(kind, Kind::Mode | Kind::Signal | Kind::Percent) => {
+            number.to_string()
+        }
+        Value::String(text) => text.clone(),
+        Value::Integer(_) if kind == Kind::Mode => {
+            diagnostics.push(wrong_type(key, "a string such as `\"0755\"`: a bare number would be decimal", node));
+            return None;
+        }
+        _ => {
+            diagnostics.push(wrong_type(key, expected(kind), node));
+            return None;
+        }
+    };
+    if scalar_is_valid(kind, &text) {
+        return Some(text);
+    }
+    let mut diagnostic = invalid(node, format!("`{key}` takes {}, not `{}`", expected(kind), shown(&text)));
+    if kind == Kind::Signal {
+        let with_prefix = format!("SIG{}", text.to_ascii_uppercase().trim_start_matches("SIG"));
+        if let Some(near) = suggest::nearest(&with_prefix, SIGNALS.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{key} = \"{near}\"`?"));
+        }
+    }
+    diagnostics.push(diagnostic);
+    None
+}
+
+fn expected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Size => "a size such as `\"512M\"`, a percentage, `\"infinity\"`, or an integer of bytes",
+        Kind::Percent => "a percentage such as `\"150%\"`",
+        Kind::Tasks => "a number, a percentage, or `\"infinity\"`",
+        Kind::Limit => "a number, `\"SOFT:HARD\"`, or `\"infinity\"`",
+        Kind::Mode => "an octal mode such as `\"0755\"`",
+        Kind::Signal => "a signal such as `\"SIGTERM\"`",
+        _ => "a user's or group's name, or its number",
+    }
+}
+
+fn scalar_is_valid(kind: Kind, text: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.len() <= 19 && text.chars().all(|c| c.is_ascii_digit());
+    let percent = |text: &str| text.strip_suffix('%').is_some_and(number);
+    match kind {
+        Kind::Size => {
+            text == "infinity"
+                || percent(text)
+                || number(text.strip_suffix(['K', 'M', 'G', 'T', 'P', 'E']).unwrap_or(text))
+        }
+        Kind::Percent => percent(text) && text.chars().any(|c| ('1'..='9').contains(&c)),
+        Kind::Tasks => text == "infinity" || number(text) || percent(text),
+        Kind::Limit => text.splitn(2, ':').all(|part| part == "infinity" || number(part)),
+        Kind::Mode => (3..=5).contains(&text.len()) && text.chars().all(|c| ('0'..='7').contains(&c)),
+        Kind::Signal => {
+            let real_time = |prefix| text.strip_prefix(prefix).is_some_and(|offset: &str| number(offset));
+            SIGNALS.contains(&text)
+                || text == "SIGRTMIN"
+                || text == "SIGRTMAX"
+                || real_time("SIGRTMIN+")
+                || real_time("SIGRTMAX-")
+        }
+        _ => user_is_valid(text),
+    }
+}
+
+/// As systemd takes it in its relaxed mode, less what no one means: no blank, colon or slash, not starting with a dash.
+fn user_is_valid(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+        && text.len() <= 256
+        && chars.all(|c| c.is_ascii_alphanumeric() || "_.-$".contains(c))
+}
+
+/// All keys of `table` that aren't among `known`: each a diagnostic, with the near one.
+pub fn unknown_keys(what: &str, table: &Table, known: &[&str], diagnostics: &mut Diagnostics) {
+    for (key, entry) in &table.0 {
+        if !known.contains(&key.as_str()) {
+            let mut diagnostic =
+                Diagnostic::new(Code::UnknownKey, &entry.key, format!("{what} has no key `{}`", shown(key)));
+            diagnostic = match suggest::nearest(key, known.iter().copied()) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic.help(format!("it takes {}", quoted_keys(known))),
+            };
+            diagnostics.push(diagnostic);
+        }
+    }
+}
+
+fn quoted_keys(known: &[&str]) -> String {
+    known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+}
