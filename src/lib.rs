@@ -19,4 +19,5 @@ pub mod source;
 pub mod span;
 pub mod suggest;
 pub mod systemd;
+pub mod tree;
 pub mod unit;
