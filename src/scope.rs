@@ -47,6 +47,8 @@ pub struct Directories {
     pub generator: Option<PathBuf>,
     /// Where the service manager keeps a link `invocation:UNIT` for each unit that isn't inactive, without the root.
     pub running: Option<PathBuf>,
+    /// Where systemd's private library may be, whose name tells the version, without the root.
+    pub libraries: Vec<PathBuf>,
 }
 
 impl Directories {
@@ -84,6 +86,7 @@ impl Directories {
             state: Some("/run/copse".into()),
             generator: Some("/run/systemd/generator".into()),
             running: Some("/run/systemd/units".into()),
+            libraries: libraries(),
         }
     }
 
@@ -125,6 +128,7 @@ impl Directories {
             state: below(&runtime, "copse"),
             generator: below(&runtime, "systemd/generator"),
             running: below(&runtime, "systemd/units"),
+            libraries: libraries(),
         }
     }
 
@@ -145,6 +149,18 @@ impl Directories {
             None => path.to_owned(),
         }
     }
+}
+
+/// As distributions have it: Debian's multiarch directory from 13 on, `/lib` where it isn't merged into `/usr`.
+fn libraries() -> Vec<PathBuf> {
+    let mut all = paths(&["/usr/lib/systemd", "/lib/systemd", "/usr/lib64/systemd"]);
+    let abi = match std::env::consts::ARCH {
+        "arm" => "gnueabihf",
+        "x86_64" | "aarch64" | "riscv64" | "s390x" | "loongarch64" => "gnu",
+        _ => return all,
+    };
+    all.insert(0, format!("/usr/lib/{}-linux-{abi}/systemd", std::env::consts::ARCH).into());
+    all
 }
 
 fn paths(all: &[&str]) -> Vec<PathBuf> {

@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 use crate::suggest;
 use crate::unit::Section;
 
+mod running;
+
 /// What units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Systemd {

@@ -15,10 +15,7 @@ pub struct Group<'m> {
 impl<'m> Group<'m> {
     #[track_caller]
     pub(crate) fn new(machine: &'m Machine, name: &str, toml: &str) -> Group<'m> {
-        let group = Group {
-            machine,
-            name: name.to_owned(),
-        };
+        let group = Group { machine, name: name.to_owned() };
         group.rewrite(toml);
         group
     }
@@ -69,24 +66,10 @@ impl<'m> Group<'m> {
     pub fn account(&self) -> String {
         let all = self.patterns();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let units = self.machine.run(
-            &[
-                &[
-                    "systemctl",
-                    "list-units",
-                    "--all",
-                    "--full",
-                    "--no-pager",
-                    "--plain",
-                    "--",
-                ],
-                &all[..],
-            ]
-            .concat(),
-        );
-        let jobs = self
+        let units = self
             .machine
-            .run(&["systemctl", "list-jobs", "--full", "--no-pager"]);
+            .run(&[&["systemctl", "list-units", "--all", "--full", "--no-pager", "--plain", "--"], &all[..]].concat());
+        let jobs = self.machine.run(&["systemctl", "list-jobs", "--full", "--no-pager"]);
         format!(
             "--- units of {}\n{}--- jobs\n{}{}",
             self.name,
@@ -102,33 +85,19 @@ impl<'m> Group<'m> {
         // In the name of an instance or a slice a `-` of the group's may stand escaped, as `\x2d`; in a
         // pattern the `\` itself would be an escape.
         let escaped = name.replace('-', "?x2d");
-        [
-            format!("{name}.*"),
-            format!("{name}-*"),
-            format!("copse-*@{name}.*"),
-            format!("copse-*@{escaped}.*"),
-        ]
+        [format!("{name}.*"), format!("{name}-*"), format!("copse-*@{name}.*"), format!("copse-*@{escaped}.*")]
     }
 
     /// Names of loaded units in any of these states; all when there are none given.
     fn units_in(&self, states: &[&str]) -> Vec<String> {
-        let mut words = vec![
-            "systemctl",
-            "list-units",
-            "--full",
-            "--plain",
-            "--no-legend",
-            "--no-pager",
-        ];
+        let mut words = vec!["systemctl", "list-units", "--full", "--plain", "--no-legend", "--no-pager"];
         let state = format!("--state={}", states.join(","));
         words.push(if states.is_empty() { "--all" } else { &state });
         let patterns = self.patterns();
         words.push("--");
         words.extend(patterns.iter().map(String::as_str));
         let list = self.machine.ok(&words);
-        let names = list
-            .lines()
-            .filter_map(|line| line.split_whitespace().next());
+        let names = list.lines().filter_map(|line| line.split_whitespace().next());
         names.map(str::to_owned).collect()
     }
 
@@ -146,14 +115,7 @@ impl<'m> Group<'m> {
         }
         self.machine.remove(&self.file());
         self.machine.remove(&format!("{}.d", self.file()));
-        run(&[
-            "systemctl",
-            "reset-failed",
-            "--",
-            &patterns[0],
-            &patterns[1],
-            &patterns[2],
-        ]);
+        run(&["systemctl", "reset-failed", "--", &patterns[0], &patterns[1], &patterns[2]]);
         run(&["systemctl", "daemon-reload"]);
     }
 }

@@ -59,11 +59,7 @@ impl Boot {
         let root = root_file_system(version).map_err(NoMachine::Unavailable)?;
         // Programs that can't be built or copied are our own fault, not the host's.
         let stage = Stage::new().map_err(NoMachine::BootFailed)?;
-        Ok(Boot {
-            version,
-            root,
-            stage,
-        })
+        Ok(Boot { version, root, stage })
     }
 
     /// Places a file; `path` is absolute, in the machine.
@@ -92,39 +88,20 @@ impl Boot {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| {
-                NoMachine::Unavailable(format!("boot.sh can't be started: {error}"))
-            })?;
+            .map_err(|error| NoMachine::Unavailable(format!("boot.sh can't be started: {error}")))?;
         let lifeline = keeper.stdin.take();
         let mut line = String::new();
         let mut stdout = BufReader::new(keeper.stdout.take().expect("it is piped"));
         let _ = stdout.read_line(&mut line);
-        let Some(pid) = line
-            .trim()
-            .strip_prefix("pid ")
-            .and_then(|pid| pid.parse().ok())
-        else {
+        let Some(pid) = line.trim().strip_prefix("pid ").and_then(|pid| pid.parse().ok()) else {
             drop(lifeline);
             let mut why = String::new();
-            let _ = keeper
-                .stderr
-                .take()
-                .expect("it is piped")
-                .read_to_string(&mut why);
+            let _ = keeper.stderr.take().expect("it is piped").read_to_string(&mut why);
             let _ = keeper.wait();
-            return Err(NoMachine::Unavailable(format!(
-                "no namespaces for a systemd: {}",
-                why.trim()
-            )));
+            return Err(NoMachine::Unavailable(format!("no namespaces for a systemd: {}", why.trim())));
         };
         let notes = Mutex::default();
-        Ok(Machine {
-            version: self.version,
-            pid,
-            keeper,
-            lifeline,
-            notes,
-        })
+        Ok(Machine { version: self.version, pid, keeper, lifeline, notes })
     }
 }
 
@@ -138,9 +115,7 @@ impl Machine {
     /// Boots a machine and waits until that is done.
     pub fn boot(version: Version) -> Result<Machine, NoMachine> {
         let mut machine = Boot::new(version)?.start()?;
-        machine
-            .wait_until_booted(BOOT_LIMIT)
-            .map_err(|error| machine.refine(error))?;
+        machine.wait_until_booted(BOOT_LIMIT).map_err(|error| machine.refine(error))?;
         Ok(machine)
     }
 
@@ -153,10 +128,7 @@ impl Machine {
             }
             // Before systemd is PID 1 (the root is still being mounted) there is nothing to ask.
             let state = match self.is_systemd() {
-                true => {
-                    self.run_within(limit, &["systemctl", "is-system-running"])
-                        .stdout
-                }
+                true => self.run_within(limit, &["systemctl", "is-system-running"]).stdout,
                 false => "not started".to_owned(),
             };
             match state.trim() {
@@ -191,20 +163,14 @@ impl Machine {
 
     #[track_caller]
     fn write_bytes(&self, path: &str, bytes: &[u8], mode: u32) {
-        let parent = Path::new(path)
-            .parent()
-            .and_then(Path::to_str)
-            .expect("a file is in a directory");
+        let parent = Path::new(path).parent().and_then(Path::to_str).expect("a file is in a directory");
         if self.open(parent, OFlags::DIRECTORY, 0).is_err() {
             self.ok(&["mkdir", "-p", "--", parent]);
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-        let file = self
-            .open(path, flags, mode)
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        let file = self.open(path, flags, mode).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut file = fs::File::from(file);
-        file.write_all(bytes)
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        file.write_all(bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
         // Whatever this process's umask is.
         rustix::fs::fchmod(&file, Mode::from(mode)).expect("a file just written");
     }
@@ -212,13 +178,9 @@ impl Machine {
     /// A file's text.
     #[track_caller]
     pub fn read(&self, path: &str) -> String {
-        let file = self
-            .open(path, OFlags::RDONLY, 0)
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        let file = self.open(path, OFlags::RDONLY, 0).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut bytes = Vec::new();
-        fs::File::from(file)
-            .read_to_end(&mut bytes)
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        fs::File::from(file).read_to_end(&mut bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -255,8 +217,7 @@ impl Machine {
 
     /// Whether PID 1 is still there.
     pub fn is_alive(&mut self) -> bool {
-        matches!(self.keeper.try_wait(), Ok(None))
-            && Path::new(&format!("/proc/{}", self.pid)).exists()
+        matches!(self.keeper.try_wait(), Ok(None)) && Path::new(&format!("/proc/{}", self.pid)).exists()
     }
 
     /// The command that gives a person a shell in the machine.
@@ -269,57 +230,34 @@ impl Machine {
 
     /// Notes something down for the report of the situation that is failing.
     pub(crate) fn note(&self, text: &str) {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_str(text);
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
     }
 
     /// A command that enters the machine as `uid`, with these variables and nothing else in its environment.
     pub(crate) fn nsenter(&self, uid: u32, environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new("nsenter");
         command.arg("--target").arg(self.pid.to_string());
-        command.args([
-            "--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--root", "--wd",
-        ]);
-        command
-            .arg(format!("--setuid={uid}"))
-            .arg(format!("--setgid={uid}"));
+        command.args(["--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--root", "--wd"]);
+        command.arg(format!("--setuid={uid}")).arg(format!("--setgid={uid}"));
         command.args(["--", "/usr/bin/env", "-i"]);
         command.args([
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LANG=C.UTF-8",
             "TERM=dumb",
         ]);
-        command.args(
-            environment
-                .iter()
-                .map(|(name, value)| format!("{name}={value}")),
-        );
+        command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command
     }
 
     /// Opens a path in the machine, whose absolute links lead to places in the machine.
     fn open(&self, path: &str, flags: OFlags, mode: u32) -> rustix::io::Result<OwnedFd> {
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(
-            CWD,
-            format!("/proc/{}/root", self.pid),
-            directory,
-            Mode::empty(),
-        )?;
-        openat2(
-            root,
-            path,
-            flags | OFlags::CLOEXEC,
-            Mode::from(mode),
-            ResolveFlags::IN_ROOT,
-        )
+        let root = openat(CWD, format!("/proc/{}/root", self.pid), directory, Mode::empty())?;
+        openat2(root, path, flags | OFlags::CLOEXEC, Mode::from(mode), ResolveFlags::IN_ROOT)
     }
 
     fn is_systemd(&self) -> bool {
-        fs::read_to_string(format!("/proc/{}/comm", self.pid))
-            .is_ok_and(|comm| comm.trim() == "systemd")
+        fs::read_to_string(format!("/proc/{}/comm", self.pid)).is_ok_and(|comm| comm.trim() == "systemd")
     }
 
     /// Where the namespaces couldn't be set up, boot.sh said why, and it is the host's fault.
@@ -364,11 +302,7 @@ fn root_file_system(version: Version) -> Result<PathBuf, String> {
     command.arg(version.suite());
     let output = finish(command, Duration::from_secs(900));
     if output.status != 0 {
-        return Err(format!(
-            "no root file system of {}:\n{}",
-            version.suite(),
-            output.stderr
-        ));
+        return Err(format!("no root file system of {}:\n{}", version.suite(), output.stderr));
     }
     Ok(PathBuf::from(output.stdout.trim()))
 }

@@ -54,9 +54,7 @@ fn main() -> ExitCode {
         for &version in situation.versions {
             let not_tried = not_tried.clone();
             let name = format!("{version}::{}", situation.name);
-            trials.push(Trial::ignorable_test(name, move || {
-                try_out(situation, version, &not_tried)
-            }));
+            trials.push(Trial::ignorable_test(name, move || try_out(situation, version, &not_tried)));
         }
     }
     // A thread for each: they wait for their version's machine, and no machine waits for a thread.
@@ -70,11 +68,7 @@ fn main() -> ExitCode {
 }
 
 /// One test: a situation on a version.
-fn try_out(
-    situation: &Situation,
-    version: Version,
-    not_tried: &NotTried,
-) -> Result<Completion, Failed> {
+fn try_out(situation: &Situation, version: Version, not_tried: &NotTried) -> Result<Completion, Failed> {
     let machine = match Machine::get(version) {
         Ok(machine) => machine,
         Err(NoMachine::BootFailed(why)) => {
@@ -82,11 +76,7 @@ fn try_out(
         }
         Err(NoMachine::Unavailable(why)) => {
             let why = format!("systemd {version}: {why}");
-            *not_tried
-                .lock()
-                .expect("nobody panics with it")
-                .entry(why.clone())
-                .or_default() += 1;
+            *not_tried.lock().expect("nobody panics with it").entry(why.clone()).or_default() += 1;
             return match std::env::var("CI").as_deref() {
                 Ok("true") => Err(why.into()),
                 _ => Ok(Completion::ignored_with(why)),
@@ -102,45 +92,17 @@ fn try_out(
 
 /// Where the journal ends now.
 fn journal_cursor(machine: &Machine) -> String {
-    let shown = machine
-        .run(&["journalctl", "--quiet", "--lines=0", "--show-cursor"])
-        .stdout;
+    let shown = machine.run(&["journalctl", "--quiet", "--lines=0", "--show-cursor"]).stdout;
     shown.trim().trim_start_matches("-- cursor: ").to_owned()
 }
 
 /// Why a situation failed, and what the machine has to say about it.
 fn report(machine: &Machine, cursor: &str, panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<String>().map(String::as_str);
-    let message = message
-        .or(panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without text");
-    let notes = std::mem::take(
-        &mut *machine
-            .notes
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()),
-    );
+    let message = message.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without text");
+    let notes = std::mem::take(&mut *machine.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
     let after = format!("--after-cursor={cursor}");
-    let journal = machine
-        .run(&[
-            "journalctl",
-            "--no-pager",
-            "--quiet",
-            "--output=short-monotonic",
-            &after,
-        ])
-        .stdout;
-    let failed = machine
-        .run(&[
-            "systemctl",
-            "--failed",
-            "--no-pager",
-            "--plain",
-            "--no-legend",
-            "--full",
-        ])
-        .stdout;
-    format!(
-        "{message}\n{notes}--- failed units, afterwards\n{failed}--- the journal of this situation\n{journal}"
-    )
+    let journal = machine.run(&["journalctl", "--no-pager", "--quiet", "--output=short-monotonic", &after]).stdout;
+    let failed = machine.run(&["systemctl", "--failed", "--no-pager", "--plain", "--no-legend", "--full"]).stdout;
+    format!("{message}\n{notes}--- failed units, afterwards\n{failed}--- the journal of this situation\n{journal}")
 }

@@ -9,8 +9,7 @@ use crate::version::Version;
 /// A version's place: nothing yet, a machine, or why there is none.
 type Place = Option<Result<Machine, NoMachine>>;
 
-static PLACES: [Mutex<Place>; Version::ALL.len()] =
-    [const { Mutex::new(None) }; Version::ALL.len()];
+static PLACES: [Mutex<Place>; Version::ALL.len()] = [const { Mutex::new(None) }; Version::ALL.len()];
 
 /// A machine of the run, and the only hold on it.
 pub struct Lent(MutexGuard<'static, Place>);
@@ -40,10 +39,7 @@ pub fn keeps_machines() -> bool {
 pub fn shut_down() {
     let mut places: Vec<_> = Version::ALL.iter().map(|&version| place(version)).collect();
     if keeps_machines() {
-        for machine in places
-            .iter()
-            .filter_map(|place| place.as_ref()?.as_ref().ok())
-        {
+        for machine in places.iter().filter_map(|place| place.as_ref()?.as_ref().ok()) {
             eprintln!("systemd {}: {}", machine.version(), machine.how_to_enter());
         }
         eprintln!("press Enter to end the machines");
@@ -55,10 +51,7 @@ pub fn shut_down() {
 }
 
 fn place(version: Version) -> MutexGuard<'static, Place> {
-    let index = Version::ALL
-        .iter()
-        .position(|&other| other == version)
-        .expect("ALL has them all");
+    let index = Version::ALL.iter().position(|&other| other == version).expect("ALL has them all");
     // A situation that failed while it had the machine is that situation's failure only.
     PLACES[index].lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -81,15 +81,9 @@ pub trait Scope {
         command.args(["setpriv", "--pdeathsig", "KILL"]).args(words);
         let (stdout, stderr) = (ScratchFile::new(), ScratchFile::new());
         command.stdin(Stdio::null());
-        command
-            .stdout(stdout.for_child())
-            .stderr(stderr.for_child());
+        command.stdout(stdout.for_child()).stderr(stderr.for_child());
         let child = command.spawn().expect("nsenter can be started");
-        Spawned {
-            child,
-            stdout,
-            stderr,
-        }
+        Spawned { child, stdout, stderr }
     }
 
     /// Runs systemctl(1) for this scope with these words; it has to succeed.
@@ -129,15 +123,8 @@ pub trait Scope {
     /// A service's `MainPID=`, as the machine sees it. Panics where nothing runs.
     #[track_caller]
     fn pid(&self, unit: &str) -> u32 {
-        let pid = self
-            .property(unit, "MainPID")
-            .parse()
-            .expect("MainPID is a number");
-        assert!(
-            pid != 0,
-            "{unit} has no main process\n{}",
-            self.account_of(&[unit])
-        );
+        let pid = self.property(unit, "MainPID").parse().expect("MainPID is a number");
+        assert!(pid != 0, "{unit} has no main process\n{}", self.account_of(&[unit]));
         pid
     }
 
@@ -164,10 +151,7 @@ pub trait Scope {
     fn wait_until(&self, what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
         while !holds() {
-            assert!(
-                began.elapsed() < limit,
-                "waited {limit:?} in vain until {what}"
-            );
+            assert!(began.elapsed() < limit, "waited {limit:?} in vain until {what}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -179,23 +163,12 @@ pub trait Scope {
         let journalctl = self.tool("journalctl");
         // Without it a line that is still in journald's hands could be missing.
         self.machine().ok(&["journalctl", "--sync"]);
-        self.ok(&[
-            &journalctl[..],
-            &["--no-pager", "--quiet", "--output=cat"],
-            matches,
-        ]
-        .concat())
+        self.ok(&[&journalctl[..], &["--no-pager", "--quiet", "--output=cat"], matches].concat())
     }
 
     /// What systemd knows about units, for a person who reads a failed test: status and journal.
     fn account_of(&self, units: &[&str]) -> String {
-        let status = self.try_systemctl(
-            &[
-                &["status", "--no-pager", "--lines=40", "--full", "--"],
-                units,
-            ]
-            .concat(),
-        );
+        let status = self.try_systemctl(&[&["status", "--no-pager", "--lines=40", "--full", "--"], units].concat());
         format!("{}{}", status.stdout, status.stderr)
     }
 }
@@ -220,20 +193,13 @@ impl Spawned {
 
     /// Whether it is still there.
     pub fn runs(&mut self) -> bool {
-        self.child
-            .try_wait()
-            .expect("a child of this process")
-            .is_none()
+        self.child.try_wait().expect("a child of this process").is_none()
     }
 
     /// Waits for its end; killed when the limit is reached (status 124).
     pub fn finish(mut self, limit: Duration) -> Output {
         let status = wait_for(&mut self.child, limit);
-        Output {
-            status,
-            stdout: self.stdout.text(),
-            stderr: self.stderr.text(),
-        }
+        Output { status, stdout: self.stdout.text(), stderr: self.stderr.text() }
     }
 }
 
@@ -249,20 +215,13 @@ pub fn finish(mut command: Command, limit: Duration) -> Output {
     // Files, not pipes: a process that outlives the command and still holds a pipe would keep a reader
     // waiting for ever.
     let (stdout, stderr) = (ScratchFile::new(), ScratchFile::new());
-    command
-        .stdin(Stdio::null())
-        .stdout(stdout.for_child())
-        .stderr(stderr.for_child());
+    command.stdin(Stdio::null()).stdout(stdout.for_child()).stderr(stderr.for_child());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => panic!("{:?} can't be started: {error}", command.get_program()),
     };
     let status = wait_for(&mut child, limit);
-    Output {
-        status,
-        stdout: stdout.text(),
-        stderr: stderr.text(),
-    }
+    Output { status, stdout: stdout.text(), stderr: stderr.text() }
 }
 
 /// Waits for a child's end, and kills it when the limit is reached.
@@ -308,9 +267,7 @@ impl ScratchFile {
         let length = self.0.metadata().expect("an open file").len();
         let mut bytes = vec![0; usize::try_from(length).expect("output that fits")];
         // At a position of its own: the shared one is where the child writes.
-        self.0
-            .read_exact_at(&mut bytes, 0)
-            .expect("an open file only grows");
+        self.0.read_exact_at(&mut bytes, 0).expect("an open file only grows");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }

@@ -43,9 +43,7 @@ impl Stage {
     /// A stage with everything that each machine gets.
     pub fn new() -> Result<Stage, String> {
         let directory = tempfile::Builder::new().prefix("copse-booted-").tempdir();
-        let directory = directory
-            .map_err(|error| format!("no temporary directory: {error}"))?
-            .keep();
+        let directory = directory.map_err(|error| format!("no temporary directory: {error}"))?.keep();
         // The machine's / gets this directory's mode.
         let stage = Stage { directory };
         fs::create_dir(stage.files()).expect("a fresh directory");
@@ -79,21 +77,16 @@ impl Stage {
     /// Where `path` is on the stage, its directory made.
     fn place(&self, path: &str) -> PathBuf {
         let path = self.files().join(path.trim_start_matches('/'));
-        fs::create_dir_all(path.parent().expect("a file is in a directory"))
-            .expect("the stage can be written");
+        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("the stage can be written");
         path
     }
 
     fn make_container(&self) {
         // An id of its own: "uninitialized" would make it a first boot, which enables units by preset.
-        let random =
-            fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel gives a uuid");
+        let random = fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel gives a uuid");
         self.write("/etc/machine-id", &random.replace('-', ""));
         self.write("/etc/hostname", "copse-test\n");
-        self.link(
-            "/etc/systemd/system/default.target",
-            "/lib/systemd/system/multi-user.target",
-        );
+        self.link("/etc/systemd/system/default.target", "/lib/systemd/system/multi-user.target");
         for unit in MASKED {
             self.link(&format!("/etc/systemd/system/{unit}"), "/dev/null");
         }
@@ -104,14 +97,8 @@ impl Stage {
         for (program, path) in [
             ("copse", "/usr/bin/copse"),
             ("copse-notify", "/usr/bin/copse-notify"),
-            (
-                "copse-generator",
-                "/usr/lib/systemd/system-generators/copse-generator",
-            ),
-            (
-                "copse-generator",
-                "/usr/lib/systemd/user-generators/copse-generator",
-            ),
+            ("copse-generator", "/usr/lib/systemd/system-generators/copse-generator"),
+            ("copse-generator", "/usr/lib/systemd/user-generators/copse-generator"),
         ] {
             let program = built.join(program);
             fs::copy(&program, self.place(path))
@@ -132,14 +119,8 @@ impl Stage {
         };
         let files = entries.map(|entry| entry.expect("a directory that can be read").path());
         for file in files.filter(|file| file.is_file()) {
-            let name = file
-                .file_name()
-                .and_then(OsStr::to_str)
-                .expect("a unit's name is plain text");
-            self.write(
-                &format!("{to}/{name}"),
-                &fs::read_to_string(&file).expect("a unit is text"),
-            );
+            let name = file.file_name().and_then(OsStr::to_str).expect("a unit's name is plain text");
+            self.write(&format!("{to}/{name}"), &fs::read_to_string(&file).expect("a unit is text"));
         }
     }
 }
@@ -165,10 +146,7 @@ fn build_programs() -> Result<PathBuf, String> {
         .output()
         .map_err(|error| format!("make can't be started: {error}"))?;
     if !output.status.success() {
-        return Err(format!(
-            "`make static` failed:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        ));
+        return Err(format!("`make static` failed:\n{}", String::from_utf8_lossy(&output.stderr)));
     }
     let printed = String::from_utf8_lossy(&output.stdout);
     Ok(PathBuf::from(printed.lines().last().unwrap_or_default()))

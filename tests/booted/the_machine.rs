@@ -26,18 +26,12 @@ const SOON: Duration = Duration::from_secs(10);
 fn a_boot_reaches_multi_user_target(m: &Machine) {
     m.wait("multi-user.target", "ActiveState", "active", SOON);
     let state = m.run(&["systemctl", "is-system-running"]);
-    assert!(
-        ["running", "degraded"].contains(&state.stdout.trim()),
-        "{state:?}"
-    );
+    assert!(["running", "degraded"].contains(&state.stdout.trim()), "{state:?}");
 }
 
 fn systemd_is_of_the_version_that_is_asked_for(m: &Machine) {
     let said = m.ok(&["systemctl", "--version"]);
-    assert!(
-        said.starts_with(&format!("systemd {} ", m.version())),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("systemd {} ", m.version())), "{said}");
     assert_eq!(m.read("/proc/1/comm"), "systemd\n");
 }
 
@@ -52,9 +46,7 @@ fn a_plain_service_starts_and_its_line_is_in_the_journal(m: &Machine) {
     assert_eq!(state, "active");
     assert_eq!(main_pid, m.pid("plain.service").to_string());
     m.wait_until("the line is in the journal", SOON, || {
-        m.journal(&["-u", "plain.service"])
-            .lines()
-            .any(|line| line == "a line of plain")
+        m.journal(&["-u", "plain.service"]).lines().any(|line| line == "a line of plain")
     });
     m.systemctl(&["stop", "plain.service"]);
     m.remove("/run/systemd/system/plain.service");
@@ -63,60 +55,35 @@ fn a_plain_service_starts_and_its_line_is_in_the_journal(m: &Machine) {
 }
 
 fn sockets_work_on_the_loopback_interface(m: &Machine) {
-    let server = m.spawn(&[
-        "python3",
-        "-m",
-        "http.server",
-        "--bind",
-        "127.0.0.1",
-        "8123",
-    ]);
+    let server = m.spawn(&["python3", "-m", "http.server", "--bind", "127.0.0.1", "8123"]);
     m.wait_until("the server answers", SOON, || {
-        let fetch =
-            "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8123/').status)";
+        let fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8123/').status)";
         m.run(&["python3", "-c", fetch]).stdout == "200\n"
     });
     drop(server);
 }
 
 fn a_command_that_never_ends_is_ended(m: &Machine) {
-    let output = m.run_within(
-        Duration::from_millis(300),
-        &["sh", "-c", "echo begun; sleep 987654 & wait"],
-    );
+    let output = m.run_within(Duration::from_millis(300), &["sh", "-c", "echo begun; sleep 987654 & wait"]);
     assert_eq!((output.status, output.stdout.as_str()), (124, "begun\n"));
-    m.wait_until("its child is gone", SOON, || {
-        m.run(&["pgrep", "-f", "sleep 98765[4]"]).status == 1
-    });
+    m.wait_until("its child is gone", SOON, || m.run(&["pgrep", "-f", "sleep 98765[4]"]).status == 1);
 }
 
 fn a_spawned_client_goes_on_and_is_gone_when_dropped(m: &Machine) {
     let mut client = m.spawn(&["sh", "-c", "echo here; echo there >&2; exec sleep 876543"]);
-    m.wait_until("it has spoken", SOON, || {
-        client.stdout() == "here\n" && client.stderr() == "there\n"
-    });
+    m.wait_until("it has spoken", SOON, || client.stdout() == "here\n" && client.stderr() == "there\n");
     assert!(client.runs());
     drop(client);
-    m.wait_until("it is gone", SOON, || {
-        m.run(&["pgrep", "-f", "sleep 87654[3]"]).status == 1
-    });
+    m.wait_until("it is gone", SOON, || m.run(&["pgrep", "-f", "sleep 87654[3]"]).status == 1);
     assert_eq!(m.spawn(&["sh", "-c", "exit 7"]).finish(SOON).status, 7);
-    assert_eq!(
-        m.spawn(&["sleep", "1000"])
-            .finish(Duration::from_millis(50))
-            .status,
-        124
-    );
+    assert_eq!(m.spawn(&["sleep", "1000"]).finish(Duration::from_millis(50)).status, 124);
 }
 
 fn files_are_written_and_read_in_the_machine_only(m: &Machine) {
     let path = "/srv/copse-booted/deep/file";
     m.sh("mkdir -p /srv/real && ln -sfn /srv/real /srv/copse-booted");
     m.write(path, "text\n");
-    assert_eq!(
-        m.sh("cat /srv/real/deep/file; stat -c %a /srv/real/deep/file"),
-        "text\n644"
-    );
+    assert_eq!(m.sh("cat /srv/real/deep/file; stat -c %a /srv/real/deep/file"), "text\n644");
     assert_eq!(m.read(path), "text\n");
     assert!(m.exists(path) && !std::path::Path::new(path).exists());
     m.write_program("/srv/real/program", "#!/bin/sh\necho ran\n");
@@ -149,10 +116,7 @@ fn a_file_placed_before_the_boot_is_there_at_boot(m: &Machine) {
     let mut other = Boot::new(m.version())
         .unwrap()
         .write("/etc/systemd/system/early.service", unit)
-        .link(
-            "/etc/systemd/system/multi-user.target.wants/early.service",
-            "../early.service",
-        )
+        .link("/etc/systemd/system/multi-user.target.wants/early.service", "../early.service")
         .start()
         .unwrap();
     other.wait_until_booted(Duration::from_secs(60)).unwrap();
@@ -162,11 +126,7 @@ fn a_file_placed_before_the_boot_is_there_at_boot(m: &Machine) {
 
 fn the_installed_programs_run(m: &Machine) {
     // They run at all on this suite's C library: a program that can't be loaded ends with 126 or 127.
-    for program in [
-        "copse",
-        "copse-notify",
-        "/usr/lib/systemd/system-generators/copse-generator",
-    ] {
+    for program in ["copse", "copse-notify", "/usr/lib/systemd/system-generators/copse-generator"] {
         let output = m.run(&[program, "--version"]);
         assert!(output.status < 126, "{program}: {output:?}");
     }
@@ -175,9 +135,7 @@ fn the_installed_programs_run(m: &Machine) {
 fn a_record_in_the_kernel_log_reaches_the_journal(m: &Machine) {
     let text = m.unique("a-record");
     m.sh(&format!("echo '<4>copse-booted[1]: {text}' >/dev/kmsg"));
-    m.wait_until("the journal has it", SOON, || {
-        m.journal(&["-t", "copse-booted"]).contains(&text)
-    });
+    m.wait_until("the journal has it", SOON, || m.journal(&["-t", "copse-booted"]).contains(&text));
 }
 
 fn a_dropped_group_leaves_nothing_behind(m: &Machine) {
@@ -190,11 +148,7 @@ fn a_dropped_group_leaves_nothing_behind(m: &Machine) {
     );
     m.reload();
     m.systemctl(&["start", "leaves-left.service"]);
-    assert!(
-        group.units().contains(&"leaves-left.service".to_owned()),
-        "{:?}",
-        group.units()
-    );
+    assert!(group.units().contains(&"leaves-left.service".to_owned()), "{:?}", group.units());
     assert!(group.account().contains("leaves-left.service"));
     let file = group.file();
     drop(group);

@@ -33,12 +33,7 @@ impl<'m> User<'m> {
             machine.reload();
         }
         machine.ok(&["systemctl", "start", &unit]);
-        user.wait(
-            "default.target",
-            "ActiveState",
-            "active",
-            Duration::from_secs(30),
-        );
+        user.wait("default.target", "ActiveState", "active", Duration::from_secs(30));
         user
     }
 
@@ -63,8 +58,7 @@ impl<'m> User<'m> {
         let parent = path.rsplit_once('/').map_or("/", |(parent, _)| parent);
         self.ok(&["mkdir", "-p", "--", parent]);
         self.machine.write(path, text);
-        self.machine
-            .ok(&["chown", &format!("{0}:{0}", self.uid), "--", path]);
+        self.machine.ok(&["chown", &format!("{0}:{0}", self.uid), "--", path]);
     }
 }
 
