@@ -35,6 +35,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
+/// Whether the two differ only in how words are joined: `RestartSec`, `restart_sec` and `restart-sec`.
+#[must_use]
+pub fn same_word(one: &str, other: &str) -> bool {
+    folded(one) == folded(other)
+}
+
 /// Without what differs between `kebab-case`, `snake_case` and `CamelCase`.
 fn folded(word: &str) -> Vec<char> {
     word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()

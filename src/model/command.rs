@@ -202,32 +202,21 @@ fn with_program(
         return None;
     }
     let leading = program.leading();
-    if program.0.is_empty()
-        || (program.0.len() == 1 && matches!(leading, "." | ".."))
-        || leading.ends_with('/') && program.0.len() == 1
-    {
+    let is_path = program.has(|piece| matches!(piece, Piece::Literal(text) if text.contains('/')));
+    let rooted = leading.starts_with('/')
+        || matches!(program.0.first(), Some(Piece::Directory(..) | Piece::CredentialsDirectory));
+    if program.0.is_empty() || program.0.len() == 1 && (matches!(leading, "." | "..") || leading.ends_with('/')) {
         refuse(Code::InvalidValue, format!("`{}` isn't a program", shown(leading)), "name a file");
         return None;
     }
-    if leading.starts_with('/') || !leading.is_empty() && !leading.contains('/') && program.0.len() == 1 {
-        if leading.starts_with(['-', '+', '!', '@', ':', '|']) {
-            let message = format!(
-                "a program found by name can't begin with `{}`: systemd takes that for a prefix",
-                &leading[..1]
-            );
-            refuse(
-                Code::Uncarriable,
-                message,
-                "write its absolute path; a prefix can be written in pass-through, `[….service]` `ExecStart`",
-            );
-            return None;
-        }
-        return Some(argv);
+    if !is_path && leading.starts_with(['-', '+', '!', '@', ':', '|']) {
+        let message =
+            format!("a program found by name can't begin with `{}`: systemd takes that for a prefix", &leading[..1]);
+        let help = "write its absolute path; a prefix can be written in pass-through, `[….service]` `ExecStart`";
+        refuse(Code::Uncarriable, message, help);
+        return None;
     }
-    if !leading.is_empty() && !program.has(|piece| matches!(piece, Piece::Literal(text) if text.contains('/'))) {
-        return Some(argv);
-    }
-    if program.0.first().is_some_and(|piece| matches!(piece, Piece::Directory(..) | Piece::CredentialsDirectory)) {
+    if rooted || !is_path {
         return Some(argv);
     }
     match around.working_directory {

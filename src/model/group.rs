@@ -67,9 +67,9 @@ fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Di
     let first = first_of_each_kind(shared.as_ref());
     let around =
         Surroundings { group: source.name.as_str(), defaults, shared: &first, cpus: context.cpus, members: &members };
-    let (processes, setup) = read_members(table, &entries, &around, diagnostics);
+    let (processes, setup) = read_members(&entries, &around, context.scope, diagnostics);
     check_directories(&processes, &setup, shared.as_ref(), diagnostics);
-    check_lengths(&source.name, &processes, &setup, diagnostics);
+    check_names(&source.name, &processes, &setup, diagnostics);
     let scope = context.scope;
     let mut outside = |key: &str| outside(key, table, &entries, scope, diagnostics);
     let (after, requires, wants) = (outside("after"), outside("requires"), outside("wants"));
@@ -204,19 +204,18 @@ fn check_keys(table: &Table, diagnostics: &mut Diagnostics) {
 }
 
 fn read_members(
-    table: &Table,
     entries: &Entries<'_>,
     around: &Surroundings<'_>,
+    scope: Scope,
     diagnostics: &mut Diagnostics,
 ) -> (BTreeMap<ProcessName, Process>, BTreeMap<ProcessName, Setup>) {
-    let _ = table;
     let mut merged: Vec<Merged<'_>> = Vec::new();
     for (setup, list) in [(false, &entries.processes), (true, &entries.setup)] {
         merged.extend(
             list.iter().filter_map(|(name, entry)| process::merge(name, entry, setup, around.defaults, diagnostics)),
         );
     }
-    let orders = order::resolve(&merged, &entries.removed, diagnostics);
+    let orders = order::resolve(&merged, &entries.removed, scope, diagnostics);
     let names: BTreeSet<&ProcessName> = entries.processes.keys().collect();
     let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
     for member in &merged {
@@ -266,7 +265,10 @@ fn check_directories(
     let mut seen: Vec<(DirectoryKind, &Text, String)> = Vec::new();
     let of_group = shared.map_or(&[][..], |shared| &shared.directories).iter().map(|directory| (None, directory));
     let of_processes = processes.iter().flat_map(|(name, process)| {
-        process.service.directories.iter().map(move |directory| (Some((name, &process.place)), directory))
+        let own = process.instances.iter().flat_map(|instances| instances.values()).flatten();
+        let own = own.flat_map(|service| &service.directories);
+        let own = own.filter(|directory| !process.service.directories.contains(directory));
+        process.service.directories.iter().chain(own).map(move |directory| (Some((name, &process.place)), directory))
     });
     let of_setup = setup.iter().flat_map(|(name, step)| {
         step.service.directories.iter().map(move |directory| (Some((name, &step.place)), directory))
@@ -297,7 +299,7 @@ fn same_directory(directory: &Directory, name: &Text, other: &str, who: &str, pl
         .help(format!("move `{key}` up to the group's own keys: it's then made once, and shared by all"))
 }
 
-fn check_lengths(
+fn check_names(
     group: &GroupName,
     processes: &BTreeMap<ProcessName, Process>,
     setup: &BTreeMap<ProcessName, Setup>,
@@ -318,6 +320,13 @@ fn check_lengths(
         (name, &process.place, instance + socket)
     });
     let steps = setup.iter().map(|(name, step)| (name, &step.place, 0));
+    for (name, process) in processes.iter().filter(|(_, process)| process.instances.is_some()) {
+        let template = name::stem(group, name) + "@";
+        if name::OWN_TEMPLATES.contains(&template.as_str()) {
+            let message = format!("instances of `{name}` would be named `{template}…`, which are copse's own units");
+            diagnostics.push(Diagnostic::new(Code::UnitName, &process.place, message).help("give it another name"));
+        }
+    }
     for (name, place, more) in members.chain(steps) {
         let length = name::stem(group, name).len() + more + ".service".len() + longest_own;
         if length > name::MAX {
@@ -354,12 +363,7 @@ fn outside(
             );
             continue;
         }
-        let Some(name) = value::unit_name(key, node, diagnostics) else { continue };
-        if scope == Scope::User && name.starts_with("network") && name.ends_with(".target") {
-            let message = format!("`{name}` was left out: a user's service manager doesn't have it");
-            diagnostics.push(Diagnostic::new(Code::UserScope, &node.place, message));
-            continue;
-        }
+        let Some(name) = value::outside_unit(key, node, scope, diagnostics) else { continue };
         names.push(name.to_owned());
     }
     names

@@ -7,6 +7,7 @@ use crate::document::{Node, Table};
 use crate::model::process::Merged;
 use crate::model::service::Role;
 use crate::model::value::{self, shown};
+use crate::scope::Scope;
 use crate::suggest;
 use crate::unit::name::ProcessName;
 
@@ -26,12 +27,13 @@ pub struct Order {
 pub fn resolve(
     members: &[Merged<'_>],
     removed: &BTreeSet<ProcessName>,
+    scope: Scope,
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<ProcessName, Order> {
     let roles: BTreeMap<&ProcessName, Role> = members.iter().map(|member| (member.name, member.role)).collect();
     let mut orders: BTreeMap<ProcessName, Order> = BTreeMap::new();
     for member in members {
-        let order = own_order(member, &roles, removed, diagnostics);
+        let order = own_order(member, &roles, removed, scope, diagnostics);
         orders.insert(member.name.clone(), order);
     }
     gate(members, &roles, &mut orders);
@@ -43,6 +45,7 @@ fn own_order(
     member: &Merged<'_>,
     roles: &BTreeMap<&ProcessName, Role>,
     removed: &BTreeSet<ProcessName>,
+    scope: Scope,
     diagnostics: &mut Diagnostics,
 ) -> Order {
     let mut order = Order::default();
@@ -50,7 +53,7 @@ fn own_order(
     for node in value::one_or_many("after", &entry.node, diagnostics) {
         let Some(text) = value::text("after", node, diagnostics) else { continue };
         let Some(name) = ProcessName::new(text) else {
-            order.units.extend(value::unit_name("after", node, diagnostics).map(str::to_owned));
+            order.units.extend(value::outside_unit("after", node, scope, diagnostics).map(str::to_owned));
             continue;
         };
         match roles.get(&name) {

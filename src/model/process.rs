@@ -110,9 +110,11 @@ pub fn check_keys(header: &str, table: &Table, place: u8, diagnostics: &mut Diag
             None => {
                 let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
                 let known = keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
-                match (pass::as_directive(header, name, entry), suggest::nearest(name, known)) {
-                    (_, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
-                    (Some(lines), None) => diagnostic.help(lines),
+                // A directive whose key exists under its own name (`RestartSec`) is that key; another is pass-through.
+                match (suggest::nearest(name, known.clone()), pass::as_directive(header, name, entry)) {
+                    (Some(near), Some(lines)) if !suggest::same_word(near, name) => diagnostic.help(lines),
+                    (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
+                    (None, Some(lines)) => diagnostic.help(lines),
                     (None, None) => diagnostic,
                 }
             }

@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Node, Table, Value};
 use crate::model::Span;
 use crate::model::keys::Kind;
+use crate::scope::Scope;
 use crate::span;
 use crate::suggest;
 
@@ -219,6 +220,17 @@ pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -
             None
         }
     }
+}
+
+/// As [`unit_name`]; in user scope the system's network targets are left out, with a note: they don't exist there.
+pub fn outside_unit<'a>(key: &str, node: &'a Node, scope: Scope, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+    let name = unit_name(key, node, diagnostics)?;
+    if scope == Scope::User && name.starts_with("network") && name.ends_with(".target") {
+        let message = format!("`{name}` was left out: a user's service manager doesn't have it");
+        diagnostics.push(Diagnostic::new(Code::UserScope, &node.place, message));
+        return None;
+    }
+    Some(name)
 }
 
 /// The value of a key that is a directive one to one, in systemd's grammar.
