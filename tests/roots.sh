@@ -125,6 +125,7 @@ root() { # SUITE
     directory="$cache/$suite-$hash"
     if [ ! -d "$directory" ]; then
         mkdir -p "$cache"
+        install_prerequisites
         (
             flock 9 # two makers at once: the second waits and finds it made
             [ -d "$directory" ] || make_root "$suite" "$directory"
@@ -148,7 +149,6 @@ esac
 for suite; do
     packages "$suite" >/dev/null
 done
-install_prerequisites
 for suite; do
     root "$suite"
 done

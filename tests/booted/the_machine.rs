@@ -104,7 +104,7 @@ fn an_unprivileged_user_has_a_manager_of_its_own(m: &Machine) {
     user.systemctl(&["start", "mine.service"]);
     let pid = user.pid("mine.service");
     assert_eq!(m.sh(&format!("stat -c %u /proc/{pid}")), "2001");
-    // The user's bus is there as well: what speaks D-Bus finds the manager.
+    // The user's bus is there as well: what speaks D-Bus finds the manager there.
     user.ok(&["busctl", "--user", "status", "org.freedesktop.systemd1"]);
     assert_eq!(m.property("mine.service", "LoadState"), "not-found");
     m.systemctl(&["stop", &user.unit()]);

@@ -33,7 +33,13 @@ impl<'m> User<'m> {
             machine.reload();
         }
         machine.ok(&["systemctl", "start", &unit]);
-        user.wait("default.target", "ActiveState", "active", Duration::from_secs(30));
+        let soon = Duration::from_secs(30);
+        user.wait("default.target", "ActiveState", "active", soon);
+        // The manager joins its user's bus only once someone woke the bus; a first client could come earlier.
+        user.systemctl(&["start", "dbus.service"]);
+        user.wait_until("the manager is on the user's bus", soon, || {
+            user.run(&["busctl", "--user", "status", "org.freedesktop.systemd1"]).status == 0
+        });
         user
     }
 
