@@ -76,7 +76,9 @@ static:
 	@echo $(STATIC)
 
 # cargo itself stays the user's; only the test program becomes root.
-AS_ROOT = $(if $(SUDO),--config "target.'cfg(unix)'.runner=['sudo', '--preserve-env=COPSE_BIN_DIR,COPSE_ROOTS,COPSE_MIRROR,COPSE_KEEP,XDG_CACHE_HOME,CI']")
+ifneq ($(SUDO),)
+AS_ROOT := --config 'target."cfg(unix)".runner = ["sudo", "--preserve-env=CI,XDG_CACHE_HOME,COPSE_BIN_DIR,COPSE_KEEP,COPSE_MIRROR,COPSE_ROOTS"]'
+endif
 
 .PHONY: booted
 booted: static roots
