@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod generate;
 pub mod model;
+pub mod notify;
 pub mod pipeline;
 pub mod scope;
 pub mod source;

@@ -1,0 +1,97 @@
+//! `copse-notify wait`: the form for `ExecStartPost=` and for scripts.
+//!
+//! In a unit this is the form for `ready = {…}`: `ExecStart=` stays the
+//! program as written, no process of ours is left, and `Type=exec` with
+//! `NotifyAccess=exec` lets nobody but the unit's own commands set its status
+//! text. systemd keeps the unit activating until the command ends, but notices
+//! a main process that dies meanwhile only then; so its end is watched here.
+
+use rustix::process::Pid;
+
+use super::exit::{Failure, Status};
+use super::probe::Probe;
+use super::protocol::Socket;
+use super::waiting::{self, Outcome, Pace, StatusLine};
+use super::watched::Watched;
+
+/// What to wait for.
+#[derive(Debug)]
+pub struct Wait {
+    /// All of these have to hold.
+    pub probes: Vec<Probe>,
+    /// Whose end ends the waiting.
+    pub process: Process,
+    /// How often to look, and for how long.
+    pub pace: Pace,
+    /// No `$NOTIFY_SOCKET` is an error.
+    pub strict: bool,
+}
+
+/// Which process is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// `$MAINPID`, as systemd sets it for `ExecStartPost=`.
+    Main,
+    /// This one.
+    Pid(Pid),
+    /// None.
+    Nobody,
+}
+
+/// Waits; [`Status::DONE`] once all probes hold.
+///
+/// # Errors
+/// [`Status::GONE`], [`Status::TIMED_OUT`], [`Status::SYSTEM`],
+/// [`Status::NO_SOCKET`], each with its reason.
+pub fn run(mut wait: Wait) -> Result<Status, Failure> {
+    let socket = Socket::from_environment(wait.strict)?;
+    let pid = match wait.process {
+        Process::Main => Some(main_pid()?),
+        Process::Pid(pid) => Some(pid),
+        Process::Nobody => None,
+    };
+    for probe in &mut wait.probes {
+        if let Probe::Listening { service, .. } = probe {
+            *service = pid;
+        }
+    }
+    let watched = pid.map_or(Watched::Nobody, Watched::open);
+    let mut status = StatusLine::new(socket.as_ref());
+    let outcome = waiting::until_ready(&mut wait.probes, &watched, &wait.pace, &mut status)?;
+    match outcome {
+        Outcome::Ready => {
+            // Without the barrier the text could stay; without a text there
+            // is nothing to wait for.
+            let _ = status.finish(&[], "");
+            Ok(Status::DONE)
+        }
+        Outcome::Gone => Err(Failure::new(
+            Status::GONE,
+            format!(
+                "the process {}ended before {} held",
+                pid.map(|pid| format!("{pid} ")).unwrap_or_default(),
+                waiting::names(&wait.probes)
+            ),
+        )),
+        Outcome::TimedOut(missing) => {
+            let text = waiting::not_ready(&wait.pace, &missing);
+            let _ = status.finish(&[], &text);
+            Err(Failure::new(Status::TIMED_OUT, text))
+        }
+        Outcome::Never(missing) => Err(Failure::new(Status::GONE, format!("never ready: {missing}"))),
+    }
+}
+
+/// systemd leaves the variable out when the main process is gone already, so
+/// not having it is no reason to wait without watching.
+fn main_pid() -> Result<Pid, Failure> {
+    let Some(value) = std::env::var_os("MAINPID").filter(|value| !value.is_empty()) else {
+        return Err(Failure::new(Status::GONE, "there is no main process: `$MAINPID` isn't set")
+            .help("`--pid none` waits without watching a process"));
+    };
+    value
+        .to_str()
+        .and_then(|text| text.parse().ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| Failure::usage(format!("`$MAINPID` is `{}`, which is no PID", value.to_string_lossy())))
+}
