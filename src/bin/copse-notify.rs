@@ -11,10 +11,13 @@ use std::ffi::{c_char, c_int};
 use copse::notify;
 
 /// The entry point the C library calls.
+///
+/// # Safety
+/// For the C library alone, which gives it the arguments.
 #[allow(unsafe_code)]
-// SAFETY: the one `main` of the program; the C library gives it its arguments.
+// SAFETY: the one `main` of the program.
 #[unsafe(no_mangle)]
-pub extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
+pub unsafe extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
     // SAFETY: these are what the C library gave.
     let arguments = unsafe { notify::sys::arguments(argc, argv) };
     notify::run(arguments).0.into()
