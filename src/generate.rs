@@ -1,8 +1,31 @@
 //! A group becomes units. Nothing here can fail: what could is checked in [`crate::model`].
+//!
+//! One module per kind of unit. The shapes are those that were seen to hold on a real systemd: nothing of the target's
+//! or of a sibling's `Requires=` a process that may be restarted (each would carry the restart over), everything is
+//! `PartOf=` the target, and what has to wait is asked by a gate that looks instead of depending.
 
-use crate::model::Group;
+use std::path::PathBuf;
+
+use crate::model::{Group, Start};
+use crate::scope::Scope;
 use crate::systemd::Systemd;
-use crate::unit::UnitTree;
+use crate::unit::name::GroupName;
+use crate::unit::{UnitTree, name};
+
+mod command;
+mod context;
+mod hardening;
+mod lost;
+mod process;
+mod service;
+mod setup;
+mod socket;
+mod target;
+mod text;
+mod timer;
+
+use context::Context;
+pub use lost::{gone, is_gone};
 
 /// What the units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +36,72 @@ pub struct Target {
     pub static_target: bool,
 }
 
-/// All units of `group`.
+/// All units of `group`, with their links, as paths below the generator's directory.
 #[must_use]
 pub fn generate(group: &Group, target: Target) -> UnitTree {
-    let _ = (group, target);
-    UnitTree::default()
+    let context = Context::new(group, target);
+    let mut tree = UnitTree::default();
+    target::write(&context, &mut tree);
+    for (name, process) in &group.processes {
+        process::write(&context, name, process, &mut tree);
+    }
+    for (name, setup) in &group.setup {
+        setup::write(&context, name, setup, &mut tree);
+    }
+    tree
 }
+
+/// The units of a group whose file is broken, and of which no good ones are left from earlier in this boot: a
+/// `G.target` whose start fails. `files` are the group's files, `message` is one line for `systemctl status`, `text`
+/// the whole diagnosis for the journal.
+#[must_use]
+pub fn invalid(
+    group: &GroupName,
+    scope: Scope,
+    target: Target,
+    files: &[PathBuf],
+    message: &str,
+    text: &str,
+) -> UnitTree {
+    lost::invalid(group, scope, target, files, message, text)
+}
+
+/// The names of all unit files that [`generate`] makes for `group` (templates and instances, no drop-ins): what must
+/// not meet another group's, or hide an installed unit. The target comes first; a static one counts as well.
+#[must_use]
+pub fn unit_names(group: &Group) -> Vec<String> {
+    let mut names = vec![name::target(&group.name), name::slice(group.scope == Scope::User, &group.name)];
+    names.extend(group.setup.keys().map(|setup| name::service(&group.name, setup)));
+    for (process, definition) in &group.processes {
+        let template = definition.instances.is_some();
+        match &definition.instances {
+            None => names.push(name::service(&group.name, process)),
+            Some(instances) => {
+                names.push(name::template(&group.name, process));
+                names.extend(instances.keys().map(|instance| name::instance(&group.name, process, instance)));
+            }
+        }
+        if let Start::Timed(_) = definition.start {
+            names.extend(with_instances(name::timer(&group.name, process, template), definition));
+        }
+        for socket in &definition.sockets {
+            let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);
+            names.extend(with_instances(file, definition));
+        }
+    }
+    names
+}
+
+/// A unit file's name and, where it is a template, those of its instances.
+fn with_instances(file: String, process: &crate::model::Process) -> Vec<String> {
+    let instances = process.instances.iter().flat_map(|instances| instances.keys());
+    let mut names = match file.contains('@') {
+        true => instances.map(|instance| name::instantiate(&file, instance.as_str())).collect(),
+        false => Vec::new(),
+    };
+    names.insert(0, file);
+    names
+}
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,21 @@ impl Scope {
     }
 }
 
+/// Where copse-notify is installed: units call it by this path, because not every systemd has `ExecSearchPath=` and
+/// nothing in a unit may depend on a `PATH`.
+pub const NOTIFY_PROGRAM: &str = "/usr/bin/copse-notify";
+
+impl Scope {
+    /// Where an administrator (or a user) puts drop-ins for units, as people write it.
+    #[must_use]
+    pub fn drop_ins(self) -> &'static str {
+        match self {
+            Self::System => "/etc/systemd/system",
+            Self::User => "~/.config/systemd/user",
+        }
+    }
+}
+
 /// The directories that matter, with `$COPSE_ROOT` in front of all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directories {

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 pub mod name;
+#[cfg(test)]
+pub(crate) mod syntax;
 pub mod value;
 pub use value::Value;
 
@@ -53,12 +55,18 @@ pub enum Line {
 /// A unit file, or a drop-in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unit {
-    /// Comment lines on top, without `# `; must not hold a newline (checked when rendered).
+    /// Comment lines on top, without `# `.
     pub header: Vec<String>,
     sections: Vec<(Section, Vec<Line>)>,
 }
 
 impl Unit {
+    /// An empty unit with these comment lines on top.
+    #[must_use]
+    pub fn new(header: Vec<String>) -> Self {
+        Self { header, sections: Vec::with_capacity(2) }
+    }
+
     /// The lines of a section, which is added at the end if it isn't there.
     pub fn section(&mut self, section: Section) -> &mut Vec<Line> {
         let at = self.sections.iter().position(|(name, _)| *name == section).unwrap_or_else(|| {
@@ -105,8 +113,8 @@ impl Unit {
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(1024);
         for line in &self.header {
-            debug_assert!(!line.contains('\n'));
-            let _ = writeln!(text, "# {line}");
+            // A newline would end the comment, and what follows be read as a directive.
+            let _ = writeln!(text, "# {}", crate::diagnostic::one_line(line));
         }
         for (section, lines) in self.sections.iter().filter(|(_, lines)| !lines.is_empty()) {
             if !text.is_empty() {

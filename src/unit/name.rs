@@ -74,6 +74,30 @@ pub fn instance(group: &GroupName, process: &ProcessName, instance: &InstanceNam
     format!("{}@{instance}.service", stem(group, process))
 }
 
+/// `G-P.socket`, `G-P-NAME.socket`, or with instances that have one each `G-P@.socket` and `G-P-NAME@.socket`.
+#[must_use]
+pub fn socket(group: &GroupName, process: &ProcessName, name: Option<&ProcessName>, template: bool) -> String {
+    let mut text = stem(group, process);
+    if let Some(name) = name {
+        text.push('-');
+        text.push_str(name.as_str());
+    }
+    text.push_str(if template { "@.socket" } else { ".socket" });
+    text
+}
+
+/// `G-P.timer`, or with instances `G-P@.timer`.
+#[must_use]
+pub fn timer(group: &GroupName, process: &ProcessName, template: bool) -> String {
+    stem(group, process) + if template { "@.timer" } else { ".timer" }
+}
+
+/// `G-P@I.socket` of the template `G-P@.socket`.
+#[must_use]
+pub fn instantiate(template: &str, instance: &str) -> String {
+    template.replacen('@', &format!("@{instance}"), 1)
+}
+
 /// `G.target`
 #[must_use]
 pub fn target(group: &GroupName) -> String {

@@ -1,13 +1,280 @@
 //! The one place that quotes and escapes.
+//!
+//! A [`Value`] is the right side of a directive, in systemd's own grammar, always on one line. It is made by the
+//! constructors here only, one per grammar that systemd.unit(5), systemd.syntax(7), systemd.exec(5) and
+//! systemd.service(5) know; each says which bytes it escapes and what they would have meant.
+//!
+//! Two things hold everywhere: a specifier is written only where a [`Part::Specifier`] asks for it (every other `%`
+//! is doubled), and no text can end its line, neither by a newline nor by a backslash at its end.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The right side of a directive, in systemd's own grammar: one line, quoted where needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value(String);
+pub struct Value(Cow<'static, str>);
+
+/// A piece of a text on its way into a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Arrives byte for byte.
+    Literal(&'a str),
+    /// A number.
+    Number(u32),
+    /// `%i`, `%t/credentials/%n`: replaced by systemd when it reads the unit.
+    Specifier(&'static str),
+    /// `${NAME}`: replaced by systemd when it starts the command. Only in a command.
+    Variable(&'a str),
+    /// `$NAME`, a word of its own that becomes as many as it has. Only in a command, and alone in its word.
+    Words(&'a str),
+}
+
+/// The longest line that is made where a list grows with the number of instances.
+///
+/// systemd's own limit is 1 MiB, but other programs that read units (and people) do worse.
+const LINE: usize = 1_900;
+
+impl Value {
+    /// Text of copse's own, in systemd's grammar already.
+    #[must_use]
+    pub const fn fixed(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn number(number: impl Into<u64>) -> Self {
+        Self(Cow::Owned(number.into().to_string()))
+    }
+
+    /// Text for a directive that takes its whole right side as it is, but for specifiers (`Description=`,
+    /// `SourcePath=`, `User=`): `%` is doubled.
+    #[must_use]
+    pub fn plain(text: &str) -> Self {
+        Self::text(&[Part::Literal(text)])
+    }
+
+    /// As [`Self::plain`], with specifiers: `WorkingDirectory=`, `ListenStream=`, `EnvironmentFile=`.
+    #[must_use]
+    pub fn text(parts: &[Part]) -> Self {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => text.push_str(&literal.replace('%', "%%")),
+                Part::Number(number) => text.push_str(&number.to_string()),
+                Part::Specifier(specifier) => text.push_str(specifier),
+                Part::Variable(name) | Part::Words(name) => text.push_str(name),
+            }
+        }
+        Self::line(text)
+    }
+
+    /// What goes out as it is: pass-through, and directives that know neither quotes nor specifiers (`CPUQuota=50%`).
+    #[must_use]
+    pub fn verbatim(text: &str) -> Self {
+        Self::line(text.to_owned())
+    }
+
+    /// Words, split by systemd at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted where it has to be.
+    #[must_use]
+    pub fn words<'p>(words: impl IntoIterator<Item = &'p [Part<'p>]>) -> Self {
+        let mut text = String::new();
+        for word in words {
+            separate(&mut text);
+            push_word(&mut text, "", word, Dollar::Literal);
+        }
+        Self::line(text)
+    }
+
+    /// One `NAME=text` of `Environment=`, where `$` means nothing.
+    #[must_use]
+    pub fn assignment(name: &str, parts: &[Part]) -> Self {
+        let mut text = String::with_capacity(name.len() + 16);
+        push_word(&mut text, name, parts, Dollar::Literal);
+        Self::line(text)
+    }
+
+    /// A command line of `ExecStart=` and its siblings.
+    ///
+    /// Without variables it begins with `:` (244+), which leaves every `$` alone; with some, each other `$` is doubled.
+    /// A `-` as `prefix` ignores a failure.
+    #[must_use]
+    pub fn command<'p>(prefix: &str, words: impl IntoIterator<Item = &'p [Part<'p>]> + Clone) -> Self {
+        let variable = |part: &Part| matches!(part, Part::Variable(_) | Part::Words(_));
+        let dollar = if words.clone().into_iter().flatten().any(variable) { Dollar::Doubled } else { Dollar::Literal };
+        let mut text = String::with_capacity(64);
+        text.push_str(prefix);
+        if dollar == Dollar::Literal {
+            text.push(':');
+        }
+        for (at, word) in words.into_iter().enumerate() {
+            if at > 0 {
+                text.push(' ');
+            }
+            match word {
+                [Part::Words(name)] => {
+                    text.push('$');
+                    text.push_str(name);
+                }
+                word => push_word(&mut text, "", word, dollar),
+            }
+        }
+        Self::line(text)
+    }
+
+    /// Unit names for `After=` and the like, in as many lines as keep each short.
+    #[must_use]
+    pub fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Self> {
+        let (mut lines, mut line) = (Vec::new(), String::new());
+        for name in names {
+            if !line.is_empty() && line.len() + 1 + name.len() > LINE {
+                lines.push(Self::line(std::mem::take(&mut line)));
+            }
+            separate(&mut line);
+            line.push_str(&name.replace('%', "%%"));
+        }
+        if !line.is_empty() {
+            lines.push(Self::line(line));
+        }
+        lines
+    }
+
+    /// A line of `StandardInputText=`, which knows C escapes and specifiers, but no quotes. Blanks at its ends would be
+    /// cut off and are escaped. An empty line can't be said: it would take back the lines before.
+    #[must_use]
+    pub fn input_text(line: &str) -> Self {
+        let mut text = String::with_capacity(line.len());
+        for (at, c) in line.char_indices() {
+            match c {
+                ' ' if at == 0 || at + 1 == line.len() => push_hex(&mut text, c),
+                '\\' => text.push_str("\\\\"),
+                '%' => text.push_str("%%"),
+                c if c.is_ascii_control() => push_hex(&mut text, c),
+                c => text.push(c),
+            }
+        }
+        Self::line(text)
+    }
+
+    /// `NAME:text` of `SetCredential=`: C escapes, no quotes. A blank at either end would be cut off, so blanks are
+    /// escaped; `%` is, because not every version is known to leave it alone.
+    #[must_use]
+    pub fn credential(name: &str, text: &str) -> Self {
+        let mut value = format!("{name}:");
+        for c in text.chars() {
+            match c {
+                '\\' | '%' | ' ' => push_hex(&mut value, c),
+                c if c.is_ascii_control() => push_hex(&mut value, c),
+                c => value.push(c),
+            }
+        }
+        Self::line(value)
+    }
+
+    /// What stands in the file.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The model lets no control character through, and every escape above takes care of them; what gets here all the
+    /// same still can't begin another line. Nor can a backslash at the end, which would continue with the next line:
+    /// it is doubled. Blanks there are cut off by systemd anyway, so they go first.
+    fn line(mut text: String) -> Self {
+        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            text = text.replace(|c: char| c.is_ascii_control() && c != '\t', "\u{fffd}");
+        }
+        text.truncate(text.trim_end_matches([' ', '\t']).len());
+        if text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
+            text.push('\\');
+        }
+        Self(Cow::Owned(text))
+    }
+}
+
+/// What a `$` is in a command line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dollar {
+    Literal,
+    Doubled,
+}
+
+fn separate(line: &mut String) {
+    if !line.is_empty() {
+        line.push(' ');
+    }
+}
+
+/// A word, after `name=` if there is a name. Bare where every byte is one that means nothing to systemd; else between
+/// double quotes, with `\`, `"`, `%` and control characters escaped (measured on 247, 252, 257 and 262 with every byte).
+fn push_word(out: &mut String, name: &str, parts: &[Part], dollar: Dollar) {
+    let bare = |part: &Part| match part {
+        Part::Literal(text) => text.bytes().all(is_bare),
+        Part::Specifier(_) | Part::Number(_) => true,
+        // `${NAME}` inside quotes stays one word however many its text has.
+        Part::Variable(_) | Part::Words(_) => false,
+    };
+    let empty = parts.iter().all(|part| *part == Part::Literal(""));
+    let quoted = (empty && name.is_empty()) || !parts.iter().all(bare);
+    if quoted {
+        out.push('"');
+    }
+    if !name.is_empty() {
+        out.push_str(name);
+        out.push('=');
+    }
+    for part in parts {
+        match part {
+            Part::Literal(text) => push_literal(out, text, dollar),
+            Part::Number(number) => out.push_str(&number.to_string()),
+            Part::Specifier(specifier) => out.push_str(specifier),
+            Part::Variable(name) | Part::Words(name) => {
+                out.push_str("${");
+                out.push_str(name);
+                out.push('}');
+            }
+        }
+    }
+    if quoted {
+        out.push('"');
+    }
+}
+
+fn push_literal(out: &mut String, text: &str, dollar: Dollar) {
+    if text.bytes().all(is_bare) {
+        return out.push_str(text);
+    }
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '%' => out.push_str("%%"),
+            '$' if dollar == Dollar::Doubled => out.push_str("$$"),
+            c if c.is_ascii_control() => push_hex(out, c),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Bytes that are only themselves, wherever they stand in a word.
+fn is_bare(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/_-.,:=+@".contains(&byte)
+}
+
+/// `\xHH`, of an ASCII character.
+fn push_hex(out: &mut String, c: char) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let byte = c as usize & 0xff;
+    out.push_str("\\x");
+    out.push(char::from(DIGITS[byte >> 4]));
+    out.push(char::from(DIGITS[byte & 15]));
+}
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

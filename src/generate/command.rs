@@ -1,0 +1,126 @@
+//! Command lines: the author's, and those of copse-notify that ask or watch on a process's behalf.
+
+use super::context::Context;
+use super::text::Word;
+use crate::model::{Argv, Health, Probe, Ready, Service};
+use crate::scope::NOTIFY_PROGRAM;
+use crate::unit::value::{Part, Value};
+
+/// How a service is started, and how systemd learns that it is ready.
+pub(super) struct Startup {
+    /// `Type=`
+    pub kind: &'static str,
+    /// `NotifyAccess=`, with its reason, where systemd's own default doesn't do.
+    pub notify_access: Option<(&'static str, &'static str)>,
+    /// `ExecStart=`
+    pub start: Value,
+    /// An `ExecStartPost=` that waits until it is ready.
+    pub wait: Option<Value>,
+}
+
+impl Context<'_> {
+    /// A command line.
+    pub fn command(&self, argv: &Argv) -> Value {
+        line(&self.argv(argv))
+    }
+
+    /// How `service` is started.
+    ///
+    /// Readiness by a probe is asked by an `ExecStartPost=`, so that the process itself runs exactly as written. Only
+    /// what has to stand between systemd and the process (a descriptor handed over, a watch over its health) makes
+    /// copse-notify its first program, which then executes the process in its own place: the main process is the
+    /// author's either way.
+    pub fn startup(&self, service: &Service) -> Startup {
+        let probes = match &service.ready {
+            Ready::Probe(probes) => probes.as_slice(),
+            _ => &[],
+        };
+        if service.health.is_some() || probes.iter().any(|probe| matches!(probe, Probe::Fd(_))) {
+            return self.chained(service, probes);
+        }
+        let wait = (!probes.is_empty()).then(|| {
+            let mut words = vec![literal(NOTIFY_PROGRAM), literal("wait")];
+            probes.iter().for_each(|probe| self.probe(probe, &mut words));
+            line(&words)
+        });
+        let (kind, notify_access) = match &service.ready {
+            Ready::Exec => ("exec", None),
+            Ready::Notify => ("notify", None),
+            Ready::Oneshot => ("oneshot", None),
+            Ready::Dbus(_) => ("dbus", None),
+            Ready::PidFile(_) => ("forking", None),
+            Ready::Probe(_) => ("exec", Some(("lets the probe show what it waits for", "exec"))),
+        };
+        Startup { kind, notify_access, start: self.command(&service.exec), wait }
+    }
+
+    /// The form in which copse-notify is executed first. It looks up a bare program name as execvp(3) does, so in the
+    /// `PATH` of the unit's environment; without one of its own that is systemd's fixed path, as usual.
+    fn chained(&self, service: &Service, probes: &[Probe]) -> Startup {
+        let mut words = vec![literal(NOTIFY_PROGRAM)];
+        probes.iter().for_each(|probe| self.probe(probe, &mut words));
+        let kind = match &service.ready {
+            Ready::Exec | Ready::Probe(_) | Ready::Oneshot => "notify",
+            said_by_itself => {
+                words.push(literal("--main-ready"));
+                match said_by_itself {
+                    Ready::Dbus(_) => "dbus",
+                    Ready::PidFile(_) => "forking",
+                    _ => "notify",
+                }
+            }
+        };
+        if let Some(health) = &service.health {
+            self.health(health, &mut words);
+        }
+        words.push(literal("--"));
+        words.extend(self.argv(&service.exec));
+        Startup {
+            kind,
+            notify_access: Some(("the watcher is a child of its own, next to the main process", "all")),
+            start: line(&words),
+            wait: None,
+        }
+    }
+
+    fn health<'p>(&self, health: &'p Health, words: &mut Vec<Word<'p>>) {
+        words.push(literal("--health"));
+        health.probes.iter().for_each(|probe| self.probe(probe, words));
+        words.extend([literal("--failures"), counted(health.failures)]);
+        words.extend([literal("--health-interval"), literal(&health.interval.text)]);
+    }
+
+    /// A probe in copse-notify's words.
+    fn probe<'p>(&self, probe: &'p Probe, words: &mut Vec<Word<'p>>) {
+        match probe {
+            Probe::Tcp(address) => words.extend([literal("--tcp"), self.parts(address)]),
+            Probe::Unix(path) => words.extend([literal("--unix"), self.parts(path)]),
+            Probe::Http(url, statuses) => {
+                words.extend([literal("--http"), self.parts(url)]);
+                statuses.iter().for_each(|status| words.extend([literal("--status"), literal(status)]));
+            }
+            Probe::File(path) => words.extend([literal("--file"), self.parts(path)]),
+            Probe::Command(argv) => {
+                let count = u32::try_from(argv.len()).unwrap_or(u32::MAX);
+                words.extend([literal("--command"), counted(count)]);
+                words.extend(self.argv(argv));
+            }
+            Probe::Fd(descriptor) => words.extend([literal("--fd"), counted(*descriptor)]),
+            Probe::Listening(port) => words.extend([literal("--listening"), self.parts(port)]),
+        }
+    }
+}
+
+/// A word that is only text.
+pub(super) fn literal(text: &str) -> Word<'_> {
+    vec![Part::Literal(text)]
+}
+
+fn counted<'w>(number: u32) -> Word<'w> {
+    vec![Part::Number(number)]
+}
+
+/// A command line of these words.
+pub(super) fn line(words: &[Word]) -> Value {
+    Value::command("", words.iter().map(Vec::as_slice))
+}

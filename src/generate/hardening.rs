@@ -1,0 +1,132 @@
+//! `hardening`: profiles of sandboxing directives (systemd.exec(5)).
+//!
+//! A profile is a promise in two directions: it fences in, and what it is meant for still runs. So what is known to
+//! break common programs is in neither: `MemoryDenyWriteExecute=` (every just-in-time compiler), `PrivateUsers=` and an
+//! empty capability set (low ports, programs that change their user), `ProcSubset=pid` (whoever reads /proc/meminfo),
+//! `PrivateIPC=` (shared memory between processes of a group), `PrivateNetwork=`. The author can add each.
+
+use super::context::Context;
+use crate::model::{DirectoryKind, Hardening, Piece, Service, Text};
+use crate::unit::value::Part;
+use crate::unit::{Line, Section, Unit, Value};
+
+/// A directive of a profile.
+struct Fence {
+    directive: &'static str,
+    value: &'static str,
+    /// Whether a user's service manager, which may not mount, can set it up.
+    in_user_scope: bool,
+}
+
+const fn everywhere(directive: &'static str, value: &'static str) -> Fence {
+    Fence { directive, value, in_user_scope: true }
+}
+
+const fn system_only(directive: &'static str, value: &'static str) -> Fence {
+    Fence { directive, value, in_user_scope: false }
+}
+
+/// In both profiles: what no ordinary service misses.
+const BOTH: &[Fence] = &[
+    everywhere("NoNewPrivileges", "yes"),
+    system_only("PrivateTmp", "yes"),
+    system_only("PrivateDevices", "yes"),
+    system_only("ProtectControlGroups", "yes"),
+    system_only("ProtectKernelModules", "yes"),
+    system_only("ProtectKernelTunables", "yes"),
+    system_only("ProtectKernelLogs", "yes"),
+    system_only("ProtectClock", "yes"),
+    everywhere("RestrictRealtime", "yes"),
+    everywhere("RestrictSUIDSGID", "yes"),
+    everywhere("LockPersonality", "yes"),
+];
+
+/// In `basic` only, where `strict` has more.
+const BASIC: &[Fence] = &[system_only("ProtectSystem", "full")];
+
+/// In `strict` only: for a service that talks to the network and writes its own directories.
+const STRICT: &[Fence] = &[
+    system_only("ProtectSystem", "strict"),
+    system_only("ProtectHostname", "yes"),
+    system_only("ProtectProc", "invisible"),
+    everywhere("RestrictNamespaces", "yes"),
+    everywhere("RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6 AF_NETLINK"),
+    everywhere("SystemCallArchitectures", "native"),
+    everywhere("SystemCallFilter", "@system-service"),
+    everywhere("SystemCallErrorNumber", "EPERM"),
+];
+
+/// In `strict`, where the author has no `capability-bounding-set`: gone for good, also for a service run as root.
+const CAPABILITIES: Fence = system_only(
+    "CapabilityBoundingSet",
+    "~CAP_SYS_ADMIN CAP_SYS_BOOT CAP_SYS_MODULE CAP_SYS_PTRACE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_TTY_CONFIG \
+     CAP_SYS_PACCT CAP_SYSLOG CAP_MKNOD CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_LINUX_IMMUTABLE \
+     CAP_WAKE_ALARM CAP_BLOCK_SUSPEND",
+);
+
+/// The profile's lines.
+pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
+    let (profile, own): (_, &[Fence]) = match service.hardening {
+        Hardening::None => return,
+        Hardening::Basic => ("hardening = \"basic\"", BASIC),
+        Hardening::Strict => ("hardening = \"strict\"", STRICT),
+    };
+    unit.section(Section::Service).push(Line::Comment(profile));
+    if context.user_scope() {
+        let why = "without Private… and Protect…: a user's service manager may not mount";
+        unit.section(Section::Service).push(Line::Comment(why));
+    }
+    for fence in BOTH.iter().chain(own) {
+        push(context, unit, fence);
+    }
+    if service.hardening == Hardening::Strict {
+        if service.directives.iter().all(|directive| directive.name != CAPABILITIES.directive) {
+            push(context, unit, &CAPABILITIES);
+        }
+        protect_home(context, unit, service);
+        shared_directories(context, unit, service);
+    }
+}
+
+fn push(context: &Context, unit: &mut Unit, fence: &Fence) {
+    if (fence.in_user_scope || !context.user_scope()) && context.knows(Section::Service, fence.directive) {
+        unit.push(Section::Service, fence.directive, Value::fixed(fence.value));
+    }
+}
+
+/// Homes are out of sight, unless the service lives in one.
+fn protect_home(context: &Context, unit: &mut Unit, service: &Service) {
+    if context.user_scope() {
+        return;
+    }
+    let lives_there = service.working_directory.iter().chain(service.exec.first()).any(in_a_home);
+    match lives_there {
+        true => unit.push_why(Section::Service, "it lives in a home", "ProtectHome", Value::fixed("read-only")),
+        false => unit.push(Section::Service, "ProtectHome", Value::fixed("yes")),
+    }
+}
+
+fn in_a_home(path: &Text) -> bool {
+    let Some(Piece::Literal(path)) = path.0.first() else { return false };
+    path == "~" || ["/home", "/root", "/run/user"].iter().any(|home| std::path::Path::new(path).starts_with(home))
+}
+
+/// systemd makes a service's own directories writable under `ProtectSystem=strict`, not those of the holder. Those of
+/// configuration stay read-only, as own ones do.
+fn shared_directories(context: &Context, unit: &mut Unit, service: &Service) {
+    let mut words = Vec::new();
+    for kind in DirectoryKind::ALL.into_iter().filter(|kind| *kind != DirectoryKind::Configuration) {
+        if service.directories.iter().any(|directory| directory.kind == kind) {
+            continue;
+        }
+        for name in context.shared(kind).iter().flat_map(|directory| &directory.names) {
+            let mut word = vec![Part::Specifier(kind.specifier()), Part::Literal("/")];
+            word.extend(context.parts(name));
+            words.push(word);
+        }
+    }
+    if !words.is_empty() && !context.user_scope() {
+        let paths = Value::words(words.iter().map(Vec::as_slice));
+        unit.push_why(Section::Service, "the group's shared directories", "ReadWritePaths", paths);
+    }
+}

@@ -1,0 +1,90 @@
+//! What is written where a definition is missing: for a group whose file is broken, and for a process that left its group.
+
+use std::path::PathBuf;
+
+use super::Target;
+use super::context::{header, source};
+use super::target::drop_in_path;
+use crate::diagnostic::one_line;
+use crate::scope::Scope;
+use crate::unit::name::{self, GroupName};
+use crate::unit::{Section, Unit, UnitTree, Value};
+
+/// What marks a unit that its group no longer has. In the unit, so that whoever reads it there (systemd ignores `X-`)
+/// sees it too.
+const GONE: &str = "X-CopseGone=yes";
+
+/// The longest line of a diagnosis; each goes to the journal as a message of its own.
+const LINE: usize = 1_800;
+
+/// See [`super::invalid`].
+pub(super) fn invalid(
+    group: &GroupName,
+    scope: Scope,
+    target: Target,
+    files: &[PathBuf],
+    message: &str,
+    text: &str,
+) -> UnitTree {
+    let (mut tree, name, reporter) = (UnitTree::default(), name::target(group), name::own("invalid", group));
+    let message = Value::plain(&one_line(message));
+
+    let mut unit = Unit::new(header(scope, files, &name));
+    unit.push(Section::Unit, "Description", message.clone());
+    source(files, &mut unit);
+    unit.push(Section::Unit, "X-CopseGroup", Value::fixed("yes"));
+    unit.push_why(
+        Section::Unit,
+        "the group file can't be used, so starting the group has to fail: this reports why and does",
+        "Requires",
+        Value::plain(&reporter),
+    );
+    unit.push(Section::Unit, "After", Value::plain(&reporter));
+    let path = if target.static_target { drop_in_path(&name) } else { name };
+    tree.file(path, &unit);
+
+    let mut unit = Unit::new(header(scope, files, &reporter));
+    unit.push(Section::Unit, "Description", message);
+    source(files, &mut unit);
+    for line in text.lines().flat_map(short_lines).filter(|line| !line.is_empty()) {
+        unit.push(Section::Service, "StandardInputText", Value::input_text(line));
+    }
+    tree.file(drop_in_path(&reporter), &unit);
+    tree
+}
+
+/// `line` in pieces that are short enough, never in the middle of a character.
+fn short_lines(line: &str) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), line);
+    while rest.len() > LINE {
+        let end = (0..=LINE).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// The text of a unit whose process left its group while running, marked as such. Everything else stays: how it is
+/// stopped, and that it stops with its group. Marking twice changes nothing. A text without `[Unit]` (no unit of
+/// copse's) gets the section.
+#[must_use]
+pub fn gone(unit: &str) -> String {
+    if is_gone(unit) {
+        return unit.to_owned();
+    }
+    let mark = format!(
+        "[Unit]\n# no longer in its group: kept until it is stopped, because how to stop it stands here\n{GONE}\n"
+    );
+    match unit.split_once("[Unit]\n") {
+        Some((before, after)) if before.is_empty() || before.ends_with('\n') => format!("{before}{mark}{after}"),
+        _ => format!("{unit}\n{mark}"),
+    }
+}
+
+/// Whether a unit's text carries the mark of [`gone`].
+#[must_use]
+pub fn is_gone(unit: &str) -> bool {
+    unit.lines().any(|line| line == GONE)
+}

@@ -1,0 +1,63 @@
+//! Texts of the model on their way into values: placeholders become specifiers and variables.
+
+use super::context::Context;
+use crate::model::{Argv, Piece, Text};
+use crate::unit::value::Part;
+
+/// A word of a command line.
+pub(super) type Word<'t> = Vec<Part<'t>>;
+
+impl Context<'_> {
+    /// The parts of `text`.
+    pub fn parts<'t>(&self, text: &'t Text) -> Word<'t> {
+        let mut parts = Vec::with_capacity(text.0.len());
+        self.push_parts(text, &mut parts);
+        parts
+    }
+
+    fn push_parts<'t>(&self, text: &'t Text, parts: &mut Word<'t>) {
+        for piece in &text.0 {
+            parts.push(match piece {
+                Piece::Literal(literal) => Part::Literal(literal),
+                Piece::Instance => Part::Specifier("%i"),
+                Piece::Unit => Part::Specifier("%n"),
+                Piece::Directory(kind, name) => {
+                    parts.extend([Part::Specifier(kind.specifier()), Part::Literal("/")]);
+                    self.push_parts(name, parts);
+                    continue;
+                }
+                // `%d` is 250's; the directory was where it is before that too.
+                Piece::CredentialsDirectory if self.target.systemd.version >= 250 => Part::Specifier("%d"),
+                Piece::CredentialsDirectory => Part::Specifier("%t/credentials/%n"),
+                Piece::Env(name) => Part::Variable(name),
+                Piece::EnvWords(name) => Part::Words(name),
+            });
+        }
+    }
+
+    /// The words of a command.
+    pub fn argv<'t>(&self, argv: &'t Argv) -> Vec<Word<'t>> {
+        argv.iter().map(|text| self.parts(text)).collect()
+    }
+}
+
+/// `text` as its author wrote it, more or less: the same for the same meaning, whatever the version of copse or systemd.
+pub(super) fn source_form(text: &Text, out: &mut String) {
+    for piece in &text.0 {
+        match piece {
+            Piece::Literal(literal) => out.push_str(&literal.replace('{', "{{")),
+            Piece::Instance => out.push_str("{instance}"),
+            Piece::Unit => out.push_str("{unit}"),
+            Piece::Directory(kind, name) => {
+                out.push('{');
+                out.push_str(kind.key());
+                out.push(' ');
+                source_form(name, out);
+                out.push('}');
+            }
+            Piece::CredentialsDirectory => out.push_str("{credentials-directory}"),
+            Piece::Env(name) => out.extend(["{env:", name, "}"]),
+            Piece::EnvWords(name) => out.extend(["{env:", name, "...}"]),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Timers: of a timed process, only the timer belongs to the group.
+
+use super::context::Context;
+use crate::model::{Process, Start};
+use crate::unit::name::{self, ProcessName};
+use crate::unit::value::Part;
+use crate::unit::{Section, Unit, UnitTree, Value};
+
+/// The timer of a timed process; nothing for others.
+pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
+    let Start::Timed(calendar) = &process.start else { return };
+    let file = name::timer(&context.group.name, name, process.instances.is_some());
+    tree.file(file.as_str(), &unit(context, name, process, calendar, &file));
+    match &process.instances {
+        None => context.want(tree, &file, &file),
+        Some(instances) => {
+            for instance in instances.keys() {
+                context.want(tree, &name::instantiate(&file, instance.as_str()), &file);
+            }
+        }
+    }
+}
+
+fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[String], file: &str) -> Unit {
+    let mut unit = context.drop_in(file);
+    let title = process.service.description.as_deref().unwrap_or_else(|| context.title());
+    let parts = [Part::Literal(title), Part::Literal(": timer of "), Part::Literal(name.as_str())];
+    unit.push(Section::Unit, "Description", Value::text(&parts));
+    context.documentation(&mut unit);
+    context.source(&mut unit);
+    unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
+    context.after_reset(&mut unit);
+    // Here and not in the service: a job that runs doesn't stop with the group.
+    context.require_setup(&mut unit, &process.gated_by);
+    for line in calendar {
+        unit.push(Section::Timer, "OnCalendar", Value::plain(line));
+    }
+    unit.push_why(Section::Timer, "systemd's own default is a minute", "AccuracySec", Value::fixed("1s"));
+    context.pass(&mut unit, &process.service.pass, |section| section == Section::Timer);
+    unit
+}

@@ -1,0 +1,173 @@
+//! systemd's reading of a unit file, for the tests: what was written must mean what was meant.
+//!
+//! Follows systemd.syntax(7) and systemd.service(5), "Command lines": lines and continuations, words with quotes and
+//! C escapes, specifiers, and the variables of a command line. Strict: what systemd would only warn about is `Err`.
+
+/// The directives of a unit file: section, name, value. Continued lines are joined, as systemd does, by a blank.
+pub fn directives(text: &str) -> Result<Vec<(String, String, String)>, String> {
+    let (mut all, mut section, mut continued) = (Vec::new(), None, String::new());
+    for line in text.split('\n') {
+        if continued.is_empty() && (line.is_empty() || line.starts_with(['#', ';'])) {
+            continue;
+        }
+        let slashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
+        if slashes % 2 == 1 {
+            continued.push_str(&line[..line.len() - 1]);
+            continued.push(' ');
+            continue;
+        }
+        let line = std::mem::take(&mut continued) + line;
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = Some(name.to_owned());
+            continue;
+        }
+        let (name, value) = line.split_once('=').ok_or_else(|| format!("no directive: {line:?}"))?;
+        let section = section.clone().ok_or_else(|| format!("outside of a section: {line:?}"))?;
+        all.push((section, name.trim().to_owned(), value.trim_matches([' ', '\t', '\r']).to_owned()));
+    }
+    if continued.is_empty() { Ok(all) } else { Err("a backslash at the end".to_owned()) }
+}
+
+/// Words with whether each was written without quotes and escapes throughout (a bare `;` separates commands).
+pub fn words(value: &str) -> Result<Vec<String>, String> {
+    let (mut all, mut rest) = (Vec::new(), value);
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', '\r']);
+        if rest.is_empty() {
+            return Ok(all);
+        }
+        let (word, after) = word(rest)?;
+        if word == ";" && rest.starts_with(';') {
+            return Err("a bare `;` begins another command".to_owned());
+        }
+        all.push(word);
+        rest = after;
+    }
+}
+
+/// The first word of `text`, unquoted and unescaped, and what follows it.
+fn word(text: &str) -> Result<(String, &str), String> {
+    let (mut word, mut quote, mut rest) = (String::new(), None, text);
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match (c, quote) {
+            ('\\', _) => {
+                let (unescaped, after) = escape(after)?;
+                word.push(unescaped);
+                after
+            }
+            (c, Some(open)) if c == open => {
+                quote = None;
+                after
+            }
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                after
+            }
+            (' ' | '\t' | '\n' | '\r', None) => return Ok((word, rest)),
+            (c, _) => {
+                word.push(c);
+                after
+            }
+        };
+    }
+    if quote.is_some() { Err(format!("unbalanced quotes: {text:?}")) } else { Ok((word, "")) }
+}
+
+/// What a backslash and the text after it mean.
+fn escape(text: &str) -> Result<(char, &str), String> {
+    let c = text.chars().next().ok_or("a backslash at the end")?;
+    let rest = &text[c.len_utf8()..];
+    let plain = match c {
+        'a' => '\x07',
+        'b' => '\x08',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        's' => ' ',
+        '\\' | '"' | '\'' => c,
+        'x' => {
+            let digits = rest.get(..2).ok_or("a short \\x")?;
+            let byte = u8::from_str_radix(digits, 16).map_err(|error| error.to_string())?;
+            // Beyond ASCII it would be a byte, not a character; copse writes none.
+            return if (1..0x80).contains(&byte) { Ok((char::from(byte), &rest[2..])) } else { Err(digits.to_owned()) };
+        }
+        other => return Err(format!("no escape: \\{other}")),
+    };
+    Ok((plain, rest))
+}
+
+/// cunescape(): escapes in text that has no quotes.
+pub fn unescape(text: &str) -> Result<String, String> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if c == '\\' {
+            let (unescaped, after) = escape(rest)?;
+            out.push(unescaped);
+            rest = after;
+        } else {
+            out.push(c);
+        }
+    }
+    Ok(out)
+}
+
+/// Specifiers replaced; only those that copse writes are known.
+pub fn specifiers(text: &str) -> Result<String, String> {
+    let (mut out, mut chars) = (String::new(), text.chars());
+    while let Some(c) = chars.next() {
+        match (c, if c == '%' { chars.next() } else { None }) {
+            ('%', Some('%')) => out.push('%'),
+            ('%', Some(specifier @ ('i' | 'n' | 'N' | 't' | 'S' | 'C' | 'L' | 'E' | 'd'))) => {
+                out.extend(['<', specifier, '>']);
+            }
+            ('%', other) => return Err(format!("an unknown specifier {other:?} in {text:?}")),
+            (c, _) => out.push(c),
+        }
+    }
+    Ok(out)
+}
+
+/// What a command line executes; `variable` gives the environment.
+pub fn argv(command: &str, variable: impl Fn(&str) -> String) -> Result<Vec<String>, String> {
+    let mut all = words(command)?;
+    let first = all.first_mut().ok_or("an empty command")?;
+    let program = first.trim_start_matches(['-', ':']);
+    let literal = first[..first.len() - program.len()].contains(':');
+    *first = program.to_owned();
+    let mut expanded = Vec::new();
+    for word in all {
+        let word = specifiers(&word)?;
+        match word.strip_prefix('$') {
+            _ if literal => expanded.push(word),
+            Some(name) if !name.starts_with(['{', '$']) => {
+                expanded.extend(variable(name).split_whitespace().map(str::to_owned));
+            }
+            _ => expanded.push(variables(&word, &variable)?),
+        }
+    }
+    Ok(expanded)
+}
+
+/// `${NAME}` and `$$` in a word.
+fn variables(word: &str, variable: impl Fn(&str) -> String) -> Result<String, String> {
+    let (mut out, mut rest) = (String::new(), word);
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            out.push('$');
+            rest = after;
+        } else {
+            let inner = rest.strip_prefix('{').ok_or_else(|| format!("a bare `$` in {word:?}"))?;
+            let (name, after) = inner.split_once('}').ok_or("an open ${")?;
+            out.push_str(&variable(name));
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
