@@ -58,7 +58,7 @@ impl Boot {
         }
         let root = root_file_system(version).map_err(NoMachine::Unavailable)?;
         // Programs that can't be built or copied are our own fault, not the host's.
-        let stage = Stage::new().map_err(NoMachine::BootFailed)?;
+        let stage = Stage::new(&root).map_err(NoMachine::BootFailed)?;
         Ok(Boot { version, root, stage })
     }
 

@@ -86,8 +86,21 @@ fn try_out(situation: &Situation, version: Version, not_tried: &NotTried) -> Res
     let cursor = journal_cursor(&machine);
     match catch_unwind(AssertUnwindSafe(|| (situation.run)(&machine))) {
         Ok(()) => Ok(Completion::Completed),
-        Err(panic) => Err(report(&machine, &cursor, panic.as_ref()).into()),
+        Err(panic) => {
+            let report = report(&machine, &cursor, panic.as_ref());
+            if !pool::keeps_machines() {
+                tidy_up(&machine);
+            }
+            Err(report.into())
+        }
     }
+}
+
+/// What a failed situation left must not be the next one's failure as well.
+fn tidy_up(machine: &Machine) {
+    let script =
+        "rm -rf /etc/copse /run/copse/*.toml /run/copse/*.toml.d; systemctl daemon-reload; systemctl reset-failed";
+    machine.run(&["sh", "-c", script]);
 }
 
 /// Where the journal ends now.

@@ -40,14 +40,14 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage with everything that each machine gets.
-    pub fn new() -> Result<Stage, String> {
+    /// A stage with everything that each machine over `root` gets.
+    pub fn new(root: &Path) -> Result<Stage, String> {
         let directory = tempfile::Builder::new().prefix("copse-booted-").tempdir();
         let directory = directory.map_err(|error| format!("no temporary directory: {error}"))?.keep();
-        // The machine's / gets this directory's mode.
         let stage = Stage { directory };
         fs::create_dir(stage.files()).expect("a fresh directory");
         stage.make_container();
+        stage.mask_generators(root);
         stage.install_programs()?;
         stage.install_units();
         Ok(stage)
@@ -89,6 +89,17 @@ impl Stage {
         self.link("/etc/systemd/system/default.target", "/lib/systemd/system/multi-user.target");
         for unit in MASKED {
             self.link(&format!("/etc/systemd/system/{unit}"), "/dev/null");
+        }
+    }
+
+    /// The distribution's generators ask about disks, terminals and the kernel's command line, which are the
+    /// host's here, and take half of the time of each daemon-reload.
+    fn mask_generators(&self, root: &Path) {
+        let directory = root.join("lib/systemd/system-generators");
+        for entry in fs::read_dir(&directory).expect("every systemd brings generators") {
+            let name = entry.expect("a directory that can be read").file_name();
+            let name = name.to_str().expect("a generator's name is plain text");
+            self.link(&format!("/etc/systemd/system-generators/{name}"), "/dev/null");
         }
     }
 
