@@ -9,9 +9,13 @@
 //!
 //! Every arrow is a pure function of plain values; only the two ends touch the operating system.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diagnostic;
 pub mod document;
 pub mod generate;
+#[cfg(feature = "cli")]
+pub mod manager;
 pub mod model;
 pub mod notify;
 pub mod pipeline;

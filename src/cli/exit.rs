@@ -1,0 +1,39 @@
+//! The exit statuses, one table for all verbs.
+
+use std::process::ExitCode;
+
+/// How a verb ended. The numbers are part of the command's interface (copse(1), "Exit status").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done, ready, or nothing to do.
+    Done = 0,
+    /// It didn't work.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// The group is stopped (the number is systemctl's).
+    Stopped = 3,
+    /// There is no such group (the number is systemctl's).
+    NoSuchGroup = 4,
+    /// The group's file is invalid.
+    Invalid = 5,
+    /// A roll-out stopped half-way.
+    HalfWay = 6,
+    /// Changes are pending, and `--exit-code` asked.
+    Pending = 7,
+    /// The group is up, but not all of it.
+    Degraded = 8,
+    /// The group is still starting.
+    Starting = 9,
+    /// Another copse is at it.
+    Locked = 10,
+    /// The caller may not do this.
+    NotAllowed = 77,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,62 @@
+//! What copse's own units run (`units/` holds them): hidden, and no interface for anybody else.
+
+mod awaited;
+mod gave_up;
+mod invalid;
+mod ready;
+mod reset;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::{Exit, block_on};
+use crate::scope::Scope;
+
+/// `copse internal …`
+#[derive(Debug, Args)]
+pub(super) struct Internal {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Wait until the units named on standard input are ready (copse-ready@.service).
+    Ready {
+        /// The group.
+        group: String,
+    },
+    /// Clear the failed states and start counters of a group (copse-reset@.service).
+    Reset {
+        /// The group.
+        group: String,
+    },
+    /// Stop the group of a unit, if systemd gave that unit up (copse-gave-up@.service).
+    GaveUp {
+        /// The unit's name without its suffix.
+        unit: String,
+    },
+    /// Print the diagnostics on standard input, and fail (copse-invalid@.service).
+    Invalid {
+        /// The group.
+        group: String,
+    },
+}
+
+impl Internal {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        match self.task {
+            Task::Ready { group } => ready::run(scope, &group),
+            Task::Reset { group } => block_on(reset::run(scope, &group)),
+            Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
+            Task::Invalid { group } => invalid::run(&group),
+        }
+    }
+}
+
+/// The command that shows a unit of `scope`.
+fn systemctl(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "systemctl",
+        Scope::User => "systemctl --user",
+    }
+}

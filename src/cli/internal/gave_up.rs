@@ -1,0 +1,152 @@
+//! `copse internal gave-up`: `failure-policy = "stop"`. Judges one failed unit; if systemd gave it up, stops
+//! its group, and marks the group as failed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use zbus::OwnedVariant;
+
+use crate::cli::Exit;
+use crate::cli::journal::{Level, line};
+use crate::manager::giving_up::{Failure, Judgement, judge};
+use crate::manager::unit::Monotonic;
+use crate::manager::{Connected, connect};
+use crate::scope::Scope;
+
+/// Between two looks at a unit that seems given up. Somebody may be between `systemctl stop` and
+/// `systemctl start`, and a whole group is at stake.
+const SECOND_THOUGHT: Duration = Duration::from_millis(100);
+
+/// Judges `unit`, a service's name without its suffix, and acts on it.
+pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
+    let unit = format!("{unit}.service");
+    let outcome = match connect(scope).await {
+        Ok(systemd) => act(scope, &systemd, &unit).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match outcome {
+        Ok(exit) => exit,
+        Err(error) => {
+            line(Level::Error, format_args!("{unit} failed, and its group can't be stopped: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit> {
+    let properties = systemd.properties(unit).await?;
+    let first = failure(&properties);
+    if judge(&first) != Judgement::GaveUp {
+        return Ok(Exit::Done);
+    }
+    tokio::time::sleep(SECOND_THOUGHT).await;
+    if failure(&systemd.properties(unit).await?) != first {
+        return Ok(Exit::Done);
+    }
+    let targets: Vec<String> = get(&properties, "PartOf").unwrap_or_default();
+    let Some(group) = group_of(unit, &targets) else {
+        line(Level::Error, format_args!("{unit} gave up, but it isn't part of a group's target: nothing is stopped"));
+        return Ok(Exit::Failed);
+    };
+    let systemctl = super::systemctl(scope);
+    line(
+        Level::Error,
+        format_args!(
+            "{unit} gave up ({}) and failure-policy is \"stop\": stopping {group}.target; `{systemctl} status {unit}` shows why",
+            first.result
+        ),
+    );
+    // The marker's Conflicts= would stop an active target, but reaches nobody while the target is still
+    // inactive, as it is during a start. Stopping it by name reaches what is PartOf= it always.
+    let manager = systemd.manager();
+    manager.stop_unit(&format!("{group}.target"), "replace").await?;
+    manager.start_unit(&format!("copse-failed@{group}.target"), "replace").await?;
+    Ok(Exit::Done)
+}
+
+/// The group among the targets that `unit` is part of: the longest name that `unit` begins with, as units of
+/// a group are called `G.service` or `G-….service`.
+fn group_of<'a>(unit: &str, targets: &'a [String]) -> Option<&'a str> {
+    let stem = unit.strip_suffix(".service")?;
+    targets
+        .iter()
+        .filter_map(|target| target.strip_suffix(".target"))
+        .filter(|group| stem.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '@'])))
+        .max_by_key(|group| group.len())
+}
+
+fn failure(properties: &HashMap<String, OwnedVariant>) -> Failure {
+    let moment = |name| Monotonic(get(properties, name).unwrap_or(0));
+    let text = |name| get::<String>(properties, name).unwrap_or_default();
+    Failure {
+        sub_state: text("SubState"),
+        has_job: has_job(properties),
+        result: text("Result"),
+        restart: text("Restart"),
+        restart_usec: get(properties, "RestartUSec").unwrap_or(0),
+        restart_prevented: restart_prevented(properties),
+        active_entered: moment("ActiveEnterTimestampMonotonic"),
+        active_left: moment("ActiveExitTimestampMonotonic"),
+        failed_at: moment("InactiveEnterTimestampMonotonic"),
+        attempted: moment("ConditionTimestampMonotonic"),
+        main_started: moment("ExecMainStartTimestampMonotonic"),
+        main_exited: moment("ExecMainExitTimestampMonotonic"),
+    }
+}
+
+/// `Job=` is a job's number and path; number zero is none.
+fn has_job(properties: &HashMap<String, OwnedVariant>) -> bool {
+    properties
+        .get("Job")
+        .and_then(|job| job.downcast_ref::<zbus::Structure<'_>>().ok())
+        .and_then(|job| job.fields().first().and_then(|id| id.downcast_ref::<u32>().ok()))
+        .is_some_and(|id| id != 0)
+}
+
+/// Whether the main process's end is one of `RestartPreventExitStatus=`: exit statuses, then signals.
+fn restart_prevented(properties: &HashMap<String, OwnedVariant>) -> bool {
+    // waitid(2): how a process can end.
+    const EXITED: i32 = 1;
+    let code: i32 = get(properties, "ExecMainCode").unwrap_or(0);
+    let status: i32 = get(properties, "ExecMainStatus").unwrap_or(0);
+    let Some(prevent) =
+        properties.get("RestartPreventExitStatus").and_then(|value| value.downcast_ref::<zbus::Structure<'_>>().ok())
+    else {
+        return false;
+    };
+    let list = prevent.fields().get(usize::from(code != EXITED));
+    code != 0
+        && list
+            .and_then(|list| list.try_clone().ok())
+            .and_then(|list| Vec::<i32>::try_from(list).ok())
+            .is_some_and(|list| list.contains(&status))
+}
+
+fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
+where
+    T: TryFrom<OwnedVariant>,
+{
+    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_is_the_target_the_unit_is_named_after() {
+        for (unit, targets, expected) in [
+            ("web.service", &["web.target"][..], Some("web")),
+            ("web-api@3.service", &["web.target"], Some("web")),
+            ("web@3.service", &["web.target"], Some("web")),
+            ("a-b-c.service", &["a.target", "a-b.target"], Some("a-b")),
+            ("website.service", &["web.target"], None),
+            ("web.service", &["graphical.target"], None),
+            ("web.service", &[], None),
+            ("web.socket", &["web.target"], None),
+        ] {
+            let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
+            assert_eq!(group_of(unit, &targets), expected, "{unit} {targets:?}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Talks to the service manager over D-Bus (`org.freedesktop.systemd1`, org.freedesktop.systemd1(5)).
+//!
+//! ```text
+//!  connection   the way to PID 1 or to a user's manager: its private socket, or the bus
+//!  private      the private socket, made palatable to zbus
+//!  proxy        the members of the interface that are used, written by hand
+//!  unit         what a look at a unit brings home, as plain values
+//!  readiness    is this unit ready, or will it ever be?      (pure)
+//!  giving_up    did systemd give this unit up for good?      (pure)
+//! ```
+//!
+//! The two judging modules see plain values only, so that their rules are tables in their tests.
+
+pub mod connection;
+pub mod giving_up;
+pub mod private;
+pub mod proxy;
+pub mod readiness;
+pub mod unit;
+
+pub use connection::{Connected, connect};

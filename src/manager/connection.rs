@@ -1,0 +1,256 @@
+//! The way to the service manager.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use futures_util::{Stream, StreamExt as _};
+use zbus::connection::Builder;
+use zbus::{Connection, MatchRule, MessageStream};
+
+use crate::manager::private::PrivateSocket;
+use crate::manager::proxy::{MANAGER, ManagerProxy, SERVICE};
+use crate::manager::unit::{History, Listed, Monotonic, unit_path};
+use crate::scope::Scope;
+
+const UNIT: &str = "org.freedesktop.systemd1.Unit";
+const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
+
+/// A connection to a service manager, with the calls copse makes on it.
+#[derive(Debug, Clone)]
+pub struct Connected {
+    connection: Connection,
+    manager: ManagerProxy<'static>,
+}
+
+/// Why the service manager can't be reached, one line for each way that was tried.
+#[derive(Debug)]
+pub struct Unreachable {
+    scope: Scope,
+    tried: Vec<(String, zbus::Error)>,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.scope {
+            Scope::System => "the system's service manager can't be reached",
+            Scope::User => "the user's service manager can't be reached",
+        })?;
+        if self.tried.is_empty() {
+            f.write_str(": XDG_RUNTIME_DIR isn't set, and there is no session bus")?;
+        }
+        for (way, error) in &self.tried {
+            write!(f, "; {way}: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// Connects to the system's or the calling user's service manager.
+///
+/// The manager's private socket comes first: it needs no bus, which early in the boot isn't there yet, and
+/// spares every message the way through the broker. It belongs to root alone (system) or to the user, so
+/// everybody else takes the bus.
+///
+/// # Errors
+/// [`Unreachable`] when neither way leads to a manager.
+pub async fn connect(scope: Scope) -> Result<Connected, Unreachable> {
+    let mut tried = Vec::new();
+    if let Some(socket) = private_socket(scope) {
+        match private(&socket).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => tried.push((socket.display().to_string(), error)),
+        }
+    }
+    let bus = match scope {
+        Scope::System => Builder::system(),
+        Scope::User => Builder::session(),
+    };
+    match bus.build().await {
+        Ok(connection) => match Connected::new(connection).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => tried.push(("the bus".to_owned(), error)),
+        },
+        Err(error) => tried.push(("the bus".to_owned(), error)),
+    }
+    Err(Unreachable { scope, tried })
+}
+
+/// Where the manager of `scope` listens without a bus, if the caller may use it.
+fn private_socket(scope: Scope) -> Option<PathBuf> {
+    match scope {
+        // Only root gets in; the others would only wait for the refusal.
+        Scope::System => rustix::process::geteuid().is_root().then(|| PathBuf::from("/run/systemd/private")),
+        Scope::User => std::env::var_os("XDG_RUNTIME_DIR")
+            .filter(|directory| !directory.is_empty())
+            .map(|directory| Path::new(&directory).join("systemd/private")),
+    }
+}
+
+async fn private(socket: &Path) -> zbus::Result<Connected> {
+    let socket = PrivateSocket::connect(socket).await.map_err(|error| zbus::Error::InputOutput(error.into()))?;
+    Connected::new(Builder::socket(socket).p2p().build().await?).await
+}
+
+impl Connected {
+    async fn new(connection: Connection) -> zbus::Result<Self> {
+        let manager = ManagerProxy::new(&connection).await?;
+        Ok(Self { connection, manager })
+    }
+
+    /// The `org.freedesktop.systemd1.Manager` interface.
+    #[must_use]
+    pub fn manager(&self) -> &ManagerProxy<'static> {
+        &self.manager
+    }
+
+    /// The names of units whose jobs end from now on (the `JobRemoved` signal).
+    ///
+    /// Take them off at once, in a task of its own: when the queue is full, nothing else is read from the
+    /// connection either.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn ended_jobs(&self) -> zbus::Result<impl Stream<Item = String> + Send + Unpin + use<>> {
+        // Not by way of the proxy, which waits for signals of the manager's bus name: a private connection
+        // knows no such name.
+        let rule = MatchRule::builder()
+            .msg_type(zbus::message::Type::Signal)
+            .interface(MANAGER)
+            .member("JobRemoved")
+            .build()?;
+        let signals = MessageStream::for_match_rule(rule, &self.connection, None).await?;
+        if self.connection.is_bus() {
+            // The manager sends its signals to private connections always.
+            self.manager.subscribe().await?;
+        }
+        Ok(signals.filter_map(|signal| {
+            let job = signal.ok().and_then(|signal| {
+                let (_, _, unit, _): (u32, zbus::OwnedObjectPath, String, String) = signal.body().deserialize().ok()?;
+                Some(unit)
+            });
+            std::future::ready(job)
+        }))
+    }
+
+    /// The state of `units`, in the order the manager gives them; it loads those that weren't loaded.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn list(&self, units: &[&str]) -> zbus::Result<Vec<Listed>> {
+        let rows = self.manager.list_units_by_names(units).await?;
+        Ok(rows.into_iter().map(Listed::from).collect())
+    }
+
+    /// One property of the `Unit` interface.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses; a property that this systemd doesn't have.
+    pub async fn unit_property<T>(&self, unit: &str, property: &str) -> zbus::Result<T>
+    where
+        T: TryFrom<zbus::OwnedVariant>,
+        T::Error: Into<zbus::Error>,
+    {
+        self.property(unit, UNIT, property).await
+    }
+
+    /// One property of the `Service` interface.
+    ///
+    /// # Errors
+    /// As [`Connected::unit_property`]; also when the unit isn't a service.
+    pub async fn service_property<T>(&self, unit: &str, property: &str) -> zbus::Result<T>
+    where
+        T: TryFrom<zbus::OwnedVariant>,
+        T::Error: Into<zbus::Error>,
+    {
+        self.property(unit, SERVICE_INTERFACE, property).await
+    }
+
+    async fn property<T>(&self, unit: &str, interface: &str, property: &str) -> zbus::Result<T>
+    where
+        T: TryFrom<zbus::OwnedVariant>,
+        T::Error: Into<zbus::Error>,
+    {
+        let reply = self
+            .connection
+            .call_method(
+                Some(SERVICE),
+                unit_path(unit),
+                Some("org.freedesktop.DBus.Properties"),
+                "Get",
+                &(interface, property),
+            )
+            .await?;
+        let value: zbus::OwnedVariant = reply.body().deserialize()?;
+        T::try_from(value).map_err(Into::into)
+    }
+
+    /// When and how a unit ran last. All questions are asked at once; the manager answers them in one go.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn history(&self, unit: &str) -> zbus::Result<History> {
+        let (condition, condition_at, assertion, assertion_at, left_inactive) = tokio::try_join!(
+            self.unit_property::<bool>(unit, "ConditionResult"),
+            self.unit_property::<u64>(unit, "ConditionTimestampMonotonic"),
+            self.unit_property::<bool>(unit, "AssertResult"),
+            self.unit_property::<u64>(unit, "AssertTimestampMonotonic"),
+            self.unit_property::<u64>(unit, "InactiveExitTimestampMonotonic"),
+        )?;
+        let (result, main_started) = if unit.ends_with(".service") {
+            tokio::try_join!(
+                self.service_property::<String>(unit, "Result"),
+                self.service_property::<u64>(unit, "ExecMainStartTimestampMonotonic"),
+            )?
+        } else {
+            // The other kinds of units have no main process; leaving `inactive` is all their running.
+            ("success".to_owned(), 0)
+        };
+        Ok(History {
+            condition_met: condition,
+            condition_checked: Monotonic(condition_at),
+            assertion_met: assertion,
+            assertion_checked: Monotonic(assertion_at),
+            left_inactive: Monotonic(left_inactive),
+            main_started: Monotonic(main_started),
+            result,
+        })
+    }
+
+    /// Clears the failed state and the start-limit counter of each of `units`.
+    ///
+    /// Only the last call is waited for: the manager answers in order, and that a unit vanished meanwhile is
+    /// no error here. A thousand units take a few milliseconds this way.
+    ///
+    /// # Errors
+    /// A broken connection.
+    pub async fn reset_failed(&self, units: &[String]) -> zbus::Result<()> {
+        for unit in units {
+            self.manager.reset_failed_unit(unit).await?;
+        }
+        if !units.is_empty() {
+            self.manager.list_units_by_names(&[]).await?;
+        }
+        Ok(())
+    }
+
+    /// All properties of a unit, as the manager has them at one moment.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn properties(&self, unit: &str) -> zbus::Result<std::collections::HashMap<String, zbus::OwnedVariant>> {
+        let reply = self
+            .connection
+            .call_method(
+                Some(SERVICE),
+                unit_path(unit),
+                Some("org.freedesktop.DBus.Properties"),
+                "GetAll",
+                // An empty name stands for all interfaces of the object, as `systemctl show` asks it.
+                &"",
+            )
+            .await?;
+        reply.body().deserialize()
+    }
+}

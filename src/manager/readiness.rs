@@ -1,0 +1,254 @@
+//! Is a unit ready, or will it ever be? The rule of the readiness gate, without any D-Bus.
+//!
+//! The rule was measured on systemd 247 to 262. Two things in it are less obvious than they look:
+//!
+//! - `Result=` doesn't tell whether systemd gave up: before 262 the start limit leaves the last
+//!   `exit-code` or `signal` there. What tells is that the unit is *exactly* `failed` or `dead` and no job
+//!   is queued. While systemd will still restart it, the sub state is another one
+//!   (`auto-restart`, `failed-before-auto-restart`, …).
+//! - `inactive` without a job has four meanings: it ran and ended well, its condition left it out, its
+//!   assertion refused it, or it was never tried. Only the moments in its history tell them apart.
+
+use std::fmt;
+
+use crate::manager::unit::{History, Listed, Monotonic};
+
+/// What a unit's state means to those who wait for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It is up.
+    Ready,
+    /// It ran since the group's start began, and ended well.
+    Done,
+    /// A `Condition…=` or `ExecCondition=` left it out. systemd counts that as a successful start.
+    Skipped,
+    /// It is masked: an administrator doesn't want it.
+    LeftOut,
+    /// Something is still going to happen: the states, or the job.
+    Waiting(String),
+    /// It won't come up by itself any more: why.
+    Lost(Loss),
+}
+
+impl Standing {
+    /// Nothing more is going to happen to it.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !matches!(self, Self::Waiting(_))
+    }
+}
+
+/// Why a unit won't come up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loss {
+    /// systemd couldn't make a unit of its file: the `LoadState=`.
+    NotLoaded(String),
+    /// It failed and isn't restarted any more.
+    Failed,
+    /// An `Assert…=` refused it.
+    Refused,
+    /// Its start was cancelled, or something it requires failed: it never ran.
+    NeverStarted,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoaded(state) => write!(f, "its unit file can't be used ({state})"),
+            Self::Failed => f.write_str("failed"),
+            Self::Refused => f.write_str("an assertion refused it"),
+            Self::NeverStarted => f.write_str("was not started: its start was cancelled, or what it requires failed"),
+        }
+    }
+}
+
+/// What the row in the manager's list says alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstLook {
+    /// The row is enough.
+    Clear(Standing),
+    /// Inactive without a job: only [`History`] tells what that means.
+    AskHistory,
+}
+
+/// Judges a unit by its row in the manager's list.
+#[must_use]
+pub fn first_look(unit: &Listed) -> FirstLook {
+    use FirstLook::{AskHistory, Clear};
+    match (unit.active_state.as_str(), unit.job.as_deref()) {
+        // Before the load state: a process whose unit file vanished, or was masked, while it runs is up.
+        (_, None | Some("start" | "verify-active" | "reload")) if unit.is_up() => Clear(Standing::Ready),
+        // A stop or restart is queued: what is up now isn't what the group is being started with.
+        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job"))),
+        _ if unit.load_state == "masked" => Clear(Standing::LeftOut),
+        _ if !matches!(unit.load_state.as_str(), "loaded" | "merged" | "stub") => {
+            Clear(Standing::Lost(Loss::NotLoaded(unit.load_state.clone())))
+        }
+        ("failed", None) if unit.sub_state == "failed" => Clear(Standing::Lost(Loss::Failed)),
+        // 254 and later keep the descriptor store of a service that ended in a sub state of its own.
+        ("inactive", None) if matches!(unit.sub_state.as_str(), "dead" | "dead-resources-pinned") => AskHistory,
+        (active, None) => Clear(Standing::Waiting(if active == unit.sub_state {
+            active.to_owned()
+        } else {
+            format!("{active}, {}", unit.sub_state)
+        })),
+    }
+}
+
+/// Judges an inactive unit without a job by its history. `begin` is when the group's start began: what
+/// happened before belongs to an earlier start.
+#[must_use]
+pub fn second_look(history: &History, begin: Monotonic) -> Standing {
+    let since = |moment: Monotonic| moment.happened() && moment >= begin;
+    if since(history.left_inactive) || since(history.main_started) {
+        return if history.result == "exec-condition" {
+            Standing::Skipped
+        } else {
+            // A bad end would be `failed`, not `inactive`.
+            Standing::Done
+        };
+    }
+    if since(history.condition_checked) && !history.condition_met {
+        return Standing::Skipped;
+    }
+    if since(history.assertion_checked) && !history.assertion_met {
+        return Standing::Lost(Loss::Refused);
+    }
+    Standing::Lost(Loss::NeverStarted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(load: &str, active: &str, sub: &str, job: &str) -> Listed {
+        Listed {
+            name: "g-a.service".to_owned(),
+            load_state: load.to_owned(),
+            active_state: active.to_owned(),
+            sub_state: sub.to_owned(),
+            job: (!job.is_empty()).then(|| job.to_owned()),
+        }
+    }
+
+    fn waiting(what: &str) -> FirstLook {
+        FirstLook::Clear(Standing::Waiting(what.to_owned()))
+    }
+
+    #[test]
+    fn the_row_alone() {
+        let ready = || FirstLook::Clear(Standing::Ready);
+        let lost = |loss| FirstLook::Clear(Standing::Lost(loss));
+        for (load, active, sub, job, expected) in [
+            // Up.
+            ("loaded", "active", "running", "", ready()),
+            ("loaded", "active", "exited", "", ready()),
+            ("loaded", "reloading", "reload", "", ready()),
+            ("loaded", "reloading", "reload-notify", "reload", ready()),
+            ("loaded", "refreshing", "refresh-extensions", "", ready()),
+            ("loaded", "active", "running", "start", ready()),
+            // Up, though its file vanished or was masked: no reason to fail the group.
+            ("not-found", "active", "running", "", ready()),
+            ("masked", "active", "running", "", ready()),
+            // `systemctl restart G.target`: still up, but about to go.
+            ("loaded", "active", "running", "restart", waiting("restart job")),
+            ("loaded", "active", "running", "stop", waiting("stop job")),
+            // Queued.
+            ("loaded", "inactive", "dead", "start", waiting("start job")),
+            ("loaded", "failed", "failed", "start", waiting("start job")),
+            ("not-found", "inactive", "dead", "start", waiting("start job")),
+            // On its way.
+            ("loaded", "activating", "start", "", waiting("activating, start")),
+            ("loaded", "activating", "start-post", "start", waiting("start job")),
+            ("loaded", "activating", "auto-restart", "", waiting("activating, auto-restart")),
+            ("loaded", "activating", "auto-restart-queued", "", waiting("activating, auto-restart-queued")),
+            ("loaded", "deactivating", "stop-sigterm", "", waiting("deactivating, stop-sigterm")),
+            ("loaded", "activating", "activating", "", waiting("activating")),
+            // 254 and later pass through these on the way to the next start: not lost.
+            ("loaded", "failed", "failed-before-auto-restart", "", waiting("failed, failed-before-auto-restart")),
+            ("loaded", "inactive", "dead-before-auto-restart", "", waiting("inactive, dead-before-auto-restart")),
+            // Lost.
+            ("loaded", "failed", "failed", "", lost(Loss::Failed)),
+            ("not-found", "inactive", "dead", "", lost(Loss::NotLoaded("not-found".into()))),
+            ("bad-setting", "inactive", "dead", "", lost(Loss::NotLoaded("bad-setting".into()))),
+            ("error", "inactive", "dead", "", lost(Loss::NotLoaded("error".into()))),
+            // Not wanted.
+            ("masked", "inactive", "dead", "", FirstLook::Clear(Standing::LeftOut)),
+            ("masked", "failed", "failed", "", FirstLook::Clear(Standing::LeftOut)),
+            // Only the history tells.
+            ("loaded", "inactive", "dead", "", FirstLook::AskHistory),
+            ("loaded", "inactive", "dead-resources-pinned", "", FirstLook::AskHistory),
+        ] {
+            assert_eq!(first_look(&listed(load, active, sub, job)), expected, "{load} {active} {sub} job={job}");
+        }
+    }
+
+    #[test]
+    fn the_history_of_an_inactive_unit() {
+        let begin = Monotonic(1_000);
+        let fresh = History { result: "success".to_owned(), ..History::default() };
+        let checked = History {
+            condition_checked: Monotonic(1_500),
+            condition_met: true,
+            assertion_checked: Monotonic(1_501),
+            assertion_met: true,
+            ..fresh.clone()
+        };
+        let ran = History { left_inactive: Monotonic(1_600), main_started: Monotonic(1_601), ..checked.clone() };
+        let never = || Standing::Lost(Loss::NeverStarted);
+        for (situation, history, expected) in [
+            ("never heard of", fresh.clone(), never()),
+            ("ran and ended well", ran.clone(), Standing::Done),
+            (
+                "ran in an earlier start, then a setup step failed",
+                History {
+                    left_inactive: Monotonic(500),
+                    main_started: Monotonic(501),
+                    condition_checked: Monotonic(499),
+                    assertion_checked: Monotonic(499),
+                    ..ran.clone()
+                },
+                never(),
+            ),
+            (
+                "an unmet condition",
+                History {
+                    condition_met: false,
+                    assertion_checked: Monotonic(0),
+                    assertion_met: false,
+                    ..checked.clone()
+                },
+                Standing::Skipped,
+            ),
+            (
+                "an unmet condition of an earlier start",
+                History {
+                    condition_met: false,
+                    condition_checked: Monotonic(999),
+                    assertion_checked: Monotonic(0),
+                    assertion_met: false,
+                    ..checked.clone()
+                },
+                never(),
+            ),
+            ("an unmet assertion", History { assertion_met: false, ..checked.clone() }, Standing::Lost(Loss::Refused)),
+            (
+                "ExecCondition= said no",
+                History { result: "exec-condition".to_owned(), main_started: Monotonic(0), ..ran.clone() },
+                Standing::Skipped,
+            ),
+            (
+                "a socket that was up and is closed again",
+                History { main_started: Monotonic(0), ..ran.clone() },
+                Standing::Done,
+            ),
+            (
+                "restarted with RestartMode=direct, which leaves InactiveExit as it was, then ended well",
+                History { left_inactive: Monotonic(900), ..ran },
+                Standing::Done,
+            ),
+        ] {
+            assert_eq!(second_look(&history, begin), expected, "{situation}");
+        }
+    }
+}
