@@ -79,7 +79,8 @@ pub fn first_look(unit: &Listed) -> FirstLook {
         // Before the load state: a process whose unit file vanished, or was masked, while it runs is up.
         (_, None | Some("start" | "verify-active" | "reload")) if unit.is_up() => Clear(Standing::Ready),
         // A stop or restart is queued: what is up now isn't what the group is being started with.
-        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job"))),
+        ("activating" | "deactivating", Some(_)) => Clear(Standing::Waiting(states(unit))),
+        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job waiting"))),
         _ if unit.load_state == "masked" => Clear(Standing::LeftOut),
         _ if !matches!(unit.load_state.as_str(), "loaded" | "merged" | "stub") => {
             Clear(Standing::Lost(Loss::NotLoaded(unit.load_state.clone())))
@@ -87,11 +88,16 @@ pub fn first_look(unit: &Listed) -> FirstLook {
         ("failed", None) if unit.sub_state == "failed" => Clear(Standing::Lost(Loss::Failed)),
         // 254 and later keep the descriptor store of a service that ended in a sub state of its own.
         ("inactive", None) if matches!(unit.sub_state.as_str(), "dead" | "dead-resources-pinned") => AskHistory,
-        (active, None) => Clear(Standing::Waiting(if active == unit.sub_state {
-            active.to_owned()
-        } else {
-            format!("{active}, {}", unit.sub_state)
-        })),
+        (_, None) => Clear(Standing::Waiting(states(unit))),
+    }
+}
+
+/// Both states in systemd's words, or the one word when they are the same.
+fn states(unit: &Listed) -> String {
+    if unit.active_state == unit.sub_state {
+        unit.active_state.clone()
+    } else {
+        format!("{}, {}", unit.active_state, unit.sub_state)
     }
 }
 
@@ -151,15 +157,15 @@ mod tests {
             ("not-found", "active", "running", "", ready()),
             ("masked", "active", "running", "", ready()),
             // `systemctl restart G.target`: still up, but about to go.
-            ("loaded", "active", "running", "restart", waiting("restart job")),
-            ("loaded", "active", "running", "stop", waiting("stop job")),
+            ("loaded", "active", "running", "restart", waiting("restart job waiting")),
+            ("loaded", "active", "running", "stop", waiting("stop job waiting")),
             // Queued.
-            ("loaded", "inactive", "dead", "start", waiting("start job")),
-            ("loaded", "failed", "failed", "start", waiting("start job")),
-            ("not-found", "inactive", "dead", "start", waiting("start job")),
+            ("loaded", "inactive", "dead", "start", waiting("start job waiting")),
+            ("loaded", "failed", "failed", "start", waiting("start job waiting")),
+            ("not-found", "inactive", "dead", "start", waiting("start job waiting")),
             // On its way.
             ("loaded", "activating", "start", "", waiting("activating, start")),
-            ("loaded", "activating", "start-post", "start", waiting("start job")),
+            ("loaded", "activating", "start-post", "start", waiting("activating, start-post")),
             ("loaded", "activating", "auto-restart", "", waiting("activating, auto-restart")),
             ("loaded", "activating", "auto-restart-queued", "", waiting("activating, auto-restart-queued")),
             ("loaded", "deactivating", "stop-sigterm", "", waiting("deactivating, stop-sigterm")),

@@ -47,7 +47,7 @@ impl Report {
             let what = match standing {
                 Standing::Ready | Standing::Done | Standing::Skipped => continue,
                 Standing::LeftOut => {
-                    line(Level::Notice, format_args!("{name} is masked: left out"));
+                    line(Level::Notice, format_args!("{name}: left out, as it is masked"));
                     notes += 1;
                     continue;
                 }
@@ -59,9 +59,9 @@ impl Report {
                 Standing::Lost(loss) => loss.to_string(),
             };
             let (level, rank) = if unit.essential { (Level::Error, "") } else { (Level::Notice, " (not essential)") };
-            line(level, format_args!("{name}{rank} {what}; see `{} status {name}`", self.systemctl));
+            line(level, format_args!("{name}{rank}: {what}; see `{} status {name}`", self.systemctl));
             if unit.essential {
-                failed.push(format!("{name} {what}"));
+                failed.push(format!("{name}: {what}"));
             } else {
                 notes += 1;
             }
@@ -82,8 +82,8 @@ impl Report {
 
 fn not_ready(state: &str, timeout: Option<Duration>) -> String {
     match timeout {
-        Some(timeout) => format!("isn't ready after {} ({state})", span::format(timeout)),
-        None => format!("isn't ready ({state})"),
+        Some(timeout) => format!("not ready after {} ({state})", span::format(timeout)),
+        None => format!("not ready ({state})"),
     }
 }
 
@@ -113,9 +113,9 @@ fn waiting_text(awaited: &[Awaited], seen: &[Seen]) -> String {
 fn end_text(failed: &[String], all: usize, notes: usize, systemctl: &str) -> String {
     match failed {
         [] if notes == 0 => format!("all {all} ready"),
-        [] => format!("{} of {all} ready, none of the others is essential", all - notes),
+        [] => format!("{} of {all} ready; the others are masked or not essential", all - notes),
         [one] => {
-            let unit = one.split(' ').next().unwrap_or_default();
+            let unit = one.split(": ").next().unwrap_or_default();
             format!("{one}; see `{systemctl} status {unit}`")
         }
         several => format!("not ready: {}", listed(several)),
@@ -179,19 +179,19 @@ mod tests {
         let failed = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         for (failures, notes, expected) in [
             (&[][..], 0, "all 4 ready"),
-            (&[], 1, "3 of 4 ready, none of the others is essential"),
-            (&["a.service failed (exit-code)"], 0, "a.service failed (exit-code); see `systemctl status a.service`"),
+            (&[], 1, "3 of 4 ready; the others are masked or not essential"),
+            (&["a.service: failed (exit-code)"], 0, "a.service: failed (exit-code); see `systemctl status a.service`"),
             (
-                &["a.service failed (signal)", "b.service failed (timeout)"],
+                &["a.service: failed (signal)", "b.service: failed (timeout)"],
                 0,
-                "not ready: a.service failed (signal), b.service failed (timeout)",
+                "not ready: a.service: failed (signal), b.service: failed (timeout)",
             ),
         ] {
             assert_eq!(end_text(&failed(failures), 4, notes, "systemctl"), expected);
         }
         assert_eq!(
             not_ready("activating, start", Some(Duration::from_secs(600))),
-            "isn't ready after 10min (activating, start)"
+            "not ready after 10min (activating, start)"
         );
     }
 }
