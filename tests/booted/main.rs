@@ -16,13 +16,20 @@
 //! A situation cleans up after itself ([`group::Group`] does by itself), and never sleeps to let something
 //! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
 
-#[allow(dead_code)] // its first users come with the generator
+mod details;
+mod editing;
+mod failing;
 mod group;
 mod machine;
 mod pool;
+mod restarting;
 mod scope;
+mod setting_up;
 mod situation;
+mod sockets;
 mod stage;
+mod stand_in;
+mod starting;
 mod the_machine;
 mod user;
 mod version;
@@ -41,7 +48,16 @@ use situation::Situation;
 use version::Version;
 
 /// All situations, by the file they are in.
-const SITUATIONS: &[&[Situation]] = &[the_machine::SITUATIONS];
+const SITUATIONS: &[&[Situation]] = &[
+    the_machine::SITUATIONS,
+    starting::SITUATIONS,
+    restarting::SITUATIONS,
+    failing::SITUATIONS,
+    setting_up::SITUATIONS,
+    editing::SITUATIONS,
+    sockets::SITUATIONS,
+    details::SITUATIONS,
+];
 
 /// What couldn't be tried, and why, with the number of situations.
 type NotTried = Arc<Mutex<BTreeMap<String, usize>>>;

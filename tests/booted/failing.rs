@@ -1,0 +1,192 @@
+//! Crashes that systemd repairs, and giving up, under both failure policies.
+
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::scope::Scope;
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(a_crash_that_is_repaired_takes_nobody_down),
+    situation!(giving_up_under_stop_takes_the_group_down_and_shows_why),
+    situation!(giving_up_under_continue_takes_nobody_down),
+    situation!(giving_up_during_the_start_under_stop_leaves_nothing_running),
+    situation!(giving_up_of_a_process_that_is_not_essential_takes_nobody_down),
+    situation!(a_group_that_failed_starts_again_at_once),
+    situation!(a_workers_crash_loop_restarts_nobody_else),
+    situation!(a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn group_of(policy: &str, essential: bool) -> String {
+    format!(
+        r#"
+        failure-policy = "{policy}"
+        [process.manager]
+        exec = "/usr/local/bin/stand-in notify"
+        ready = "notify"
+        [process.worker]
+        exec = "/usr/local/bin/stand-in notify"
+        ready = "notify"
+        after = ["manager"]
+        instances = 2
+        essential = {essential}
+        restart-sec = "100ms"
+        start-limit-burst = 4
+        start-limit-interval-sec = "1h"
+        "#
+    )
+}
+
+fn kill(m: &Machine, unit: &str) {
+    let before = m.pid(unit);
+    m.systemctl(&["kill", "--signal=KILL", unit]);
+    m.wait_until(&format!("{unit} is repaired or given up"), SOON, || {
+        let [state, sub, pid] = m.properties(unit, ["ActiveState", "SubState", "MainPID"]);
+        sub == "failed" || (state == "active" && pid != before.to_string())
+    });
+}
+
+/// Kills a unit until systemd gives it up.
+fn exhaust(m: &Machine, unit: &str) {
+    for _ in 0..10 {
+        if m.property(unit, "SubState") == "failed" {
+            return;
+        }
+        kill(m, unit);
+    }
+    panic!("{unit} is still restarted after ten crashes\n{}", m.account_of(&[unit]));
+}
+
+fn a_crash_that_is_repaired_takes_nobody_down(m: &Machine) {
+    stand_in::install(m);
+    for policy in ["continue", "stop"] {
+        let group = m.group("repaired", &group_of(policy, true));
+        group.start();
+        let (manager, other) = (m.pid("repaired-manager.service"), m.pid("repaired-worker@2.service"));
+        for _ in 0..2 {
+            kill(m, "repaired-worker@1.service");
+            m.wait("repaired-worker@1.service", "ActiveState", "active", SOON);
+        }
+        kill(m, "repaired-manager.service");
+        assert_ne!(m.pid("repaired-manager.service"), manager);
+        assert_eq!(m.pid("repaired-worker@2.service"), other, "{policy}");
+        assert_eq!(m.property("repaired.target", "ActiveState"), "active", "{policy}");
+        assert_eq!(m.property("copse-failed@repaired.target", "ActiveState"), "inactive", "{policy}");
+    }
+}
+
+fn giving_up_under_stop_takes_the_group_down_and_shows_why(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("strict", &group_of("stop", true));
+    group.start();
+    exhaust(m, "strict-worker@1.service");
+    m.wait("copse-failed@strict.target", "ActiveState", "active", SOON);
+    for unit in ["strict-manager.service", "strict-worker@2.service", "strict.target"] {
+        m.wait(unit, "ActiveState", "inactive", SOON);
+    }
+    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    let failed: Vec<&str> = failed.lines().filter(|line| line.contains("strict")).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].starts_with("strict-worker@1.service"), "{failed:?}");
+    assert!(!group.units().is_empty());
+}
+
+fn giving_up_under_continue_takes_nobody_down(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("goes-on", &group_of("continue", true));
+    group.start();
+    let (manager, other) = (m.pid("goes-on-manager.service"), m.pid("goes-on-worker@2.service"));
+    exhaust(m, "goes-on-worker@1.service");
+    assert_eq!(m.pid("goes-on-manager.service"), manager);
+    assert_eq!(m.pid("goes-on-worker@2.service"), other);
+    assert_eq!(m.property("goes-on.target", "ActiveState"), "active");
+    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    assert!(failed.contains("goes-on-worker@1.service"), "{failed}");
+}
+
+fn giving_up_during_the_start_under_stop_leaves_nothing_running(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group(
+        "stillborn",
+        r#"
+        failure-policy = "stop"
+        [process.good]
+        exec = "/usr/local/bin/stand-in run"
+        [process.bad]
+        exec = "/usr/local/bin/stand-in crash"
+        ready = "notify"
+        restart-sec = "50ms"
+        start-limit-burst = 2
+        "#,
+    );
+    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    m.wait("copse-failed@stillborn.target", "ActiveState", "active", SOON);
+    m.wait("stillborn-good.service", "ActiveState", "inactive", SOON);
+    assert_eq!(m.property("stillborn-bad.service", "ActiveState"), "failed");
+}
+
+fn giving_up_of_a_process_that_is_not_essential_takes_nobody_down(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("minor", &group_of("stop", false));
+    group.start();
+    let (manager, other) = (m.pid("minor-manager.service"), m.pid("minor-worker@2.service"));
+    exhaust(m, "minor-worker@1.service");
+    assert_eq!(m.pid("minor-manager.service"), manager);
+    assert_eq!(m.pid("minor-worker@2.service"), other);
+    assert_eq!(m.property("minor.target", "ActiveState"), "active");
+}
+
+fn a_group_that_failed_starts_again_at_once(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("revived", &group_of("stop", true));
+    group.start();
+    exhaust(m, "revived-worker@1.service");
+    m.wait("copse-failed@revived.target", "ActiveState", "active", SOON);
+    m.wait("revived.target", "ActiveState", "inactive", SOON);
+    group.start();
+    for unit in ["revived-manager.service", "revived-worker@1.service", "revived-worker@2.service"] {
+        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
+    }
+    assert_eq!(m.property("copse-failed@revived.target", "ActiveState"), "inactive");
+    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    assert!(!failed.contains("revived"), "{failed}");
+}
+
+fn a_workers_crash_loop_restarts_nobody_else(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group(
+        "loop",
+        r#"
+        [process.manager]
+        exec = "/usr/local/bin/stand-in notify"
+        ready = "notify"
+        [process.sibling]
+        exec = "/usr/local/bin/stand-in run"
+        [process.worker]
+        exec = "/usr/local/bin/stand-in crash 0.05"
+        after = ["manager"]
+        restart-sec = "50ms"
+        start-limit-burst = 100
+        "#,
+    );
+    group.start();
+    let before = [m.pid("loop-manager.service"), m.pid("loop-sibling.service")];
+    m.wait_until("the worker was restarted six times", SOON, || {
+        m.property("loop-worker.service", "NRestarts").parse().is_ok_and(|restarts: u32| restarts >= 6)
+    });
+    assert_eq!([m.pid("loop-manager.service"), m.pid("loop-sibling.service")], before);
+    assert_eq!(m.property("loop.target", "ActiveState"), "active");
+}
+
+fn a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("tidy", "[process.worker]\nexec = \"/usr/local/bin/stand-in end 1.2\"\nrestart = \"always\"\n");
+    group.start();
+    m.wait_until("it was started eight times", Duration::from_secs(40), || {
+        m.property("tidy-worker.service", "NRestarts").parse().is_ok_and(|restarts: u32| restarts >= 7)
+    });
+    assert_ne!(m.property("tidy-worker.service", "SubState"), "failed");
+}

@@ -1,0 +1,166 @@
+//! Sockets that stay open while the processes behind them come and go, and many instances at once.
+
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::scope::Scope;
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(no_connection_is_refused_while_a_service_behind_a_socket_restarts),
+    situation!(several_instances_share_one_socket),
+    situation!(each_instance_has_a_socket_of_its_own_where_the_address_says_so),
+    situation!(a_stop_of_the_group_under_load_brings_nothing_back),
+    situation!(five_hundred_instances_of_a_process_with_a_long_name_start),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Serves HTTP-like answers on every descriptor it was handed: its instance's name.
+const SERVER: &str = r#"#!/usr/bin/python3 -S
+import os, select, signal, socket, sys
+stop = []
+signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+listeners = [socket.socket(fileno=3 + n) for n in range(int(os.environ["LISTEN_FDS"]))]
+for listener in listeners:
+    listener.setblocking(False)
+names = os.environ.get("LISTEN_FDNAMES", "")
+while not stop:
+    try:
+        ready = select.select(listeners, [], [], 0.2)[0]
+    except InterruptedError:
+        continue
+    for listener in ready:
+        try:
+            connection, _ = listener.accept()
+        except BlockingIOError:
+            continue
+        connection.sendall((sys.argv[1] + " " + names).encode())
+        connection.close()
+"#;
+
+/// Connects without pause until it is told to stop by a file, and prints what went wrong and who answered.
+const CLIENT: &str = r#"#!/usr/bin/python3 -S
+import collections, os, socket, sys
+answers, refused, empty, total = collections.Counter(), 0, 0, 0
+while not os.path.exists(sys.argv[2]):
+    total += 1
+    try:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+        text = b""
+        while chunk := s.recv(100):
+            text += chunk
+        s.close()
+        if text:
+            answers[text.decode().split()[0]] += 1
+        else:
+            empty += 1
+    except OSError as error:
+        refused += 1
+print(f"total={total > 20} refused={refused} empty={empty} answered_by={','.join(sorted(answers))}", flush=True)
+"#;
+
+fn install(m: &Machine) {
+    stand_in::install(m);
+    m.write_program("/usr/local/bin/serve", SERVER);
+    m.write_program("/usr/local/bin/ask", CLIENT);
+    m.remove("/run/enough");
+}
+
+fn no_connection_is_refused_while_a_service_behind_a_socket_restarts(m: &Machine) {
+    install(m);
+    let group = m.group(
+        "served",
+        "[process.web]\nexec = \"/usr/local/bin/serve web\"\nlisten = \"tcp:127.0.0.1:8100\"\nstart-limit-burst = 100\n",
+    );
+    group.start();
+    let client = m.spawn(&["/usr/local/bin/ask", "8100", "/run/enough"]);
+    for _ in 0..10 {
+        m.systemctl(&["restart", "served-web.service"]);
+    }
+    m.write("/run/enough", "");
+    let output = client.finish(SOON);
+    assert_eq!(output.stdout.trim(), "total=True refused=0 empty=0 answered_by=web", "{output:?}");
+}
+
+fn several_instances_share_one_socket(m: &Machine) {
+    install(m);
+    let group = m.group(
+        "pool",
+        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nlisten = \"tcp:127.0.0.1:8101\"\ninstances = [\"left\", \"right\"]\nstart-limit-burst = 100\n",
+    );
+    group.start();
+    let client = m.spawn(&["/usr/local/bin/ask", "8101", "/run/enough"]);
+    for _ in 0..4 {
+        m.systemctl(&["restart", "pool-web@left.service"]);
+        m.systemctl(&["restart", "pool-web@right.service"]);
+    }
+    m.write("/run/enough", "");
+    let output = client.finish(SOON);
+    assert_eq!(output.stdout.trim(), "total=True refused=0 empty=0 answered_by=left,right", "{output:?}");
+}
+
+fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) {
+    install(m);
+    let group = m.group(
+        "own",
+        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nlisten = { http = \"tcp:127.0.0.1:810{instance}\", admin = \"unix:/run/own-{instance}.sock\" }\nfirst-instance = 5\ninstances = 2\n",
+    );
+    group.start();
+    let ask = |address: &str| {
+        m.ok(&["python3", "-Sc", "import socket,sys; a=sys.argv[1]\ns=socket.socket(socket.AF_UNIX) if a[0]=='/' else socket.socket()\ns.settimeout(10); s.connect(a if a[0]=='/' else ('127.0.0.1',int(a)))\nprint(s.recv(100).decode())", address])
+    };
+    for (address, answer) in [("8105", "5 "), ("8106", "6 "), ("/run/own-5.sock", "5 "), ("/run/own-6.sock", "6 ")] {
+        let said = ask(address);
+        assert!(said.starts_with(answer), "{address}: {said}");
+        let mut names: Vec<&str> = said[2..].split(':').collect();
+        names.sort_unstable();
+        assert_eq!(names, ["admin", "http"], "{said}");
+    }
+}
+
+fn a_stop_of_the_group_under_load_brings_nothing_back(m: &Machine) {
+    install(m);
+    let group =
+        m.group("quiet", "[process.web]\nexec = \"/usr/local/bin/serve web\"\nlisten = \"tcp:127.0.0.1:8110\"\n");
+    group.start();
+    let client = m.spawn(&["/usr/local/bin/ask", "8110", "/run/enough"]);
+    group.stop();
+    m.wait("quiet-web.service", "ActiveState", "inactive", SOON);
+    m.wait("quiet-web.socket", "ActiveState", "inactive", SOON);
+    m.write("/run/enough", "");
+    assert_eq!(client.finish(SOON).status, 0);
+    assert_eq!(m.property("quiet-web.service", "ActiveState"), "inactive");
+    group.start();
+    assert_eq!(m.property("quiet-web.service", "ActiveState"), "active");
+}
+
+fn five_hundred_instances_of_a_process_with_a_long_name_start(m: &Machine) {
+    let long = "a-process-with-a-name-as-long-as-somebody-might-really-choose-for-it-in-a-large-organisation";
+    let group = m.group(
+        "crowd",
+        &format!(
+            "[process.{long}]\nexec = \"/bin/sleep infinity\"\ninstances = 500\n[process.after]\nexec = \"/bin/sleep infinity\"\nafter = [\"{long}\"]\n"
+        ),
+    );
+    let longest = m.sh("cat /run/systemd/generator/*crowd* /run/systemd/generator/*crowd*.d/* 2>/dev/null | awk '{ if (length > n) n = length } END { print n }'");
+    let longest: usize = longest.parse().expect("a number");
+    assert!(longest > 0 && longest <= 2000, "the longest line of any unit has {longest} bytes");
+    let start = m.run_within(Duration::from_secs(120), &["systemctl", "start", &group.target()]);
+    assert_eq!(start.status, 0, "{start:?}");
+    let active = m.ok(&[
+        "systemctl",
+        "list-units",
+        "--plain",
+        "--no-legend",
+        "--full",
+        "--state=running",
+        &format!("crowd-{long}@*"),
+    ]);
+    assert_eq!(active.lines().count(), 500);
+    let stop = m.run_within(Duration::from_secs(120), &["systemctl", "stop", "system-copse-crowd.slice"]);
+    assert_eq!(stop.status, 0, "{stop:?}");
+    let left = m.sh("find /sys/fs/cgroup -path '*copse-crowd.slice/*' -name cgroup.procs -print");
+    assert_eq!(left, "");
+}
