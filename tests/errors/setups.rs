@@ -1,0 +1,113 @@
+//! What takes more than text to go wrong: a small root file system is made, its groups are read.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use copse::diagnostic::{Code, Diagnostic};
+use copse::model::Context;
+use copse::pipeline;
+use copse::scope::{Directories, Scope};
+use libtest_mimic::Failed;
+use rustix::fs::{CWD, FileType};
+
+/// A situation in which exactly one thing is wrong.
+pub struct Setup {
+    /// As a sentence.
+    pub name: &'static str,
+    /// What is reported.
+    pub code: Code,
+    /// Where, and in which words: the line as the kernel log has it.
+    line: &'static str,
+    /// Makes it, in the directory of the group files of a root.
+    make: fn(&Path) -> std::io::Result<()>,
+}
+
+const GROUP: &str = "[process.web]\nexec = \"/bin/true\"\n";
+
+pub const ALL: &[Setup] = &[
+    Setup {
+        name: "a_directory_where_a_group_file_should_be",
+        code: Code::Unreadable,
+        line: "/etc/copse/web.toml: error[unreadable]: this is a directory, where a group file should be",
+        make: |copse| fs::create_dir(copse.join("web.toml")),
+    },
+    Setup {
+        name: "a_loop_of_links",
+        code: Code::DanglingLink,
+        line: "/etc/copse/web.toml: warning[dangling-link]: a link that leads round in a circle",
+        make: |copse| {
+            symlink("round", copse.join("web.toml"))?;
+            symlink("web.toml", copse.join("round"))
+        },
+    },
+    Setup {
+        name: "a_fifo_where_a_group_file_should_be",
+        code: Code::Unreadable,
+        line: "/etc/copse/web.toml: error[unreadable]: this is a FIFO, where a group file should be",
+        make: |copse| {
+            let mode = rustix::fs::Mode::from_raw_mode(0o644);
+            Ok(rustix::fs::mknodat(CWD, copse.join("web.toml"), FileType::Fifo, mode, 0)?)
+        },
+    },
+    Setup {
+        name: "a_file_of_50_megabytes",
+        code: Code::TooLarge,
+        line: "/etc/copse/web.toml: error[too-large]: larger than 4 MiB: this can't be a group file",
+        make: |copse| fs::File::create(copse.join("web.toml"))?.set_len(50 << 20),
+    },
+    Setup {
+        name: "a_binary_file",
+        code: Code::NotUtf8,
+        line: "/etc/copse/web.toml: error[not-utf8]: not UTF-8 text: byte 0xff in line 1; save the file as UTF-8",
+        make: |copse| fs::write(copse.join("web.toml"), b"\x7fELF\x02\x01\x01\0\xff\xfe"),
+    },
+    Setup {
+        name: "a_file_that_everybody_may_write",
+        code: Code::Writable,
+        line: "/etc/copse/web.toml: error[writable-by-others]: others than root may write this group file: `/etc/copse/web.toml` can be written by everybody (mode 0666); whoever may write it is root: `chown root` and `chmod go-w` what is named here",
+        make: |copse| {
+            fs::write(copse.join("web.toml"), GROUP)?;
+            fs::set_permissions(copse.join("web.toml"), fs::Permissions::from_mode(0o666))
+        },
+    },
+    Setup {
+        name: "a_file_whose_stem_is_no_name",
+        code: Code::GroupName,
+        line: "/etc/copse/_web shop.toml: error[group-name]: the stem of the file's name can't be a group's name; a group's name begins with a letter or a digit and holds letters, digits, `_`, `.` and `-`",
+        make: |copse| fs::write(copse.join("_web shop.toml"), GROUP),
+    },
+    Setup {
+        name: "a_link_that_leads_nowhere",
+        code: Code::DanglingLink,
+        line: "/etc/copse/web.toml: warning[dangling-link]: a link that leads nowhere: `/nowhere` doesn't exist",
+        make: |copse| symlink("/nowhere/web.toml", copse.join("web.toml")),
+    },
+    Setup {
+        name: "drop_ins_for_a_group_without_a_file",
+        code: Code::NoGroup,
+        line: "/etc/copse/web.toml.d: warning[no-group]: drop-ins for a group that has no file: nothing was read",
+        make: |copse| {
+            fs::create_dir(copse.join("web.toml.d"))?;
+            fs::write(copse.join("web.toml.d/10-local.toml"), GROUP)
+        },
+    },
+];
+
+impl Setup {
+    /// Makes it, reads it, and compares what is said.
+    pub fn run(&self) -> Result<(), Failed> {
+        let root = tempfile::tempdir()?;
+        let copse = root.path().join("etc/copse");
+        fs::create_dir_all(&copse)?;
+        (self.make)(&copse)?;
+        let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
+        let outcome = pipeline::load(&directories, &Context { scope: Scope::System, cpus: 4 });
+        let said: Vec<&Diagnostic> = outcome.diagnostics().collect();
+        let lines: Vec<String> = said.iter().map(|diagnostic| diagnostic.line()).collect();
+        if said.len() != 1 || said[0].code != self.code || lines[0] != self.line {
+            return Err(format!("expected {}:\n{}\nbut got:\n{}", self.code, self.line, lines.join("\n")).into());
+        }
+        Ok(())
+    }
+}
