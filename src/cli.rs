@@ -3,9 +3,14 @@
 //! A verb is a type that clap fills and a `run` that gives back an [`Exit`]. It prints what it has to say
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
+mod check;
 pub mod exit;
+mod explain;
+mod input;
 mod internal;
 mod journal;
+mod render;
+mod report;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -30,6 +35,9 @@ struct Copse {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Check(check::Check),
+    Render(render::Render),
+    Explain(explain::Explain),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -51,8 +59,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let scope = if copse.user { Scope::User } else { Scope::System };
     match copse.verb {
+        Verb::Check(check) => check.run(scope),
+        Verb::Render(render) => render.run(scope),
+        Verb::Explain(explain) => explain.run(),
         Verb::Internal(internal) => internal.run(scope),
     }
+}
+
+/// Says on the standard error what went wrong with the command itself.
+fn complain(what: std::fmt::Arguments<'_>) {
+    eprintln!("copse: {}", crate::diagnostic::one_line(&what.to_string()));
 }
 
 /// Runs a verb's future to its end, on this thread.

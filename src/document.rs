@@ -177,7 +177,7 @@ fn merge_members(kind: &str, base: &mut Table, members: Table, diagnostics: &mut
             let mut diagnostic = Diagnostic::new(
                 Code::UnknownName,
                 &entry.key,
-                format!("a drop-in can change {what}s of the group file only, and it has none named `{name}`"),
+                format!("a drop-in can only change what the group file has, and it has no {what} named `{name}`"),
             );
             if let Some(near) = suggest::nearest(&name, base.0.keys().map(String::as_str)) {
                 diagnostic = diagnostic.help(format!("did you mean `[{kind}.{near}]`?"));

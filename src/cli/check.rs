@@ -1,0 +1,72 @@
+//! `copse check`: says everything that is wrong with the group files, and changes nothing.
+
+use std::io::{stderr, stdout};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::input::{Input, Loaded};
+use super::report::{self, Counts, Format, Report, counted};
+use super::{Exit, complain};
+use crate::diagnostic::Diagnostic;
+use crate::scope::Scope;
+
+/// Say everything that is wrong with group files.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Groups, or group files (with a `/`, ending in `.toml`, or `-` for the standard input); all groups if none.
+    #[arg(value_name = "GROUP|FILE")]
+    groups: Vec<PathBuf>,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    report: Report,
+}
+
+impl Check {
+    /// Prints all diagnostics on the standard output and, for people, a closing line on the standard error.
+    pub fn run(self, scope: Scope) -> Exit {
+        let loaded = match self.input.load(scope, &self.groups) {
+            Ok(loaded) => loaded,
+            Err(exit) => return exit,
+        };
+        let all: Vec<&Diagnostic> = diagnostics(&loaded).collect();
+        if let Err(error) = report::print(&self.report.text(all.iter().copied(), &stdout())) {
+            complain(format_args!("the diagnostics can't be written: {error}"));
+            return Exit::Failed;
+        }
+        if self.report.format == Format::Auto {
+            use std::io::Write as _;
+            let gap = if all.is_empty() { "" } else { "\n" };
+            let _ = writeln!(stderr(), "{gap}{}", summary(&loaded));
+        }
+        if has_errors(&loaded) { Exit::Invalid } else { Exit::Done }
+    }
+}
+
+/// Everything that is wrong, what belongs to no group first.
+pub(super) fn diagnostics(loaded: &Loaded) -> impl Iterator<Item = &Diagnostic> {
+    loaded.diagnostics.iter().chain(loaded.groups.iter().flat_map(|group| group.diagnostics.iter()))
+}
+
+/// Whether anything is an error.
+pub(super) fn has_errors(loaded: &Loaded) -> bool {
+    loaded.diagnostics.has_errors() || loaded.groups.iter().any(|group| group.diagnostics.has_errors())
+}
+
+/// `2 errors, 1 warning in 1 of 3 groups`
+fn summary(loaded: &Loaded) -> String {
+    let counts = Counts::of(diagnostics(loaded));
+    let (concerned, all) =
+        (loaded.groups.iter().filter(|group| !group.diagnostics.is_empty()).count(), loaded.groups.len());
+    match (concerned, all) {
+        (0, 0) if loaded.diagnostics.is_empty() => {
+            let places: Vec<_> = loaded.directories.groups.iter().map(|path| path.display().to_string()).collect();
+            format!("no groups in {}", places.join(", "))
+        }
+        (0, _) => format!("{}: {counts}", counted(all, "group")),
+        _ => format!("{counts} in {concerned} of {}", counted(all, "group")),
+    }
+}

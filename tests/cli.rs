@@ -1,0 +1,1 @@
+//! The command as people and programs call it: what it prints, and how it exits.
