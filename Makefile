@@ -2,6 +2,7 @@
 #               Rust toolchain it fetches what it needs with apt-get (through sudo when not root)
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
+# make bench    how long the generator takes, against `cp -r` and podman's generator: tables in markdown
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,6 +22,8 @@ check: format lint minimal unit
 
 # Only what is missing is installed, so a machine that has it all needs neither network nor sudo here.
 # libc6-dev: the C library to link the programs of the booted tests statically with.
+# PROGRAMS: what a single target needs beside that, each named like its package.
+PROGRAMS :=
 .PHONY: prerequisites
 prerequisites:
 	@command -v $(CARGO) >/dev/null || { echo "a Rust toolchain is needed: rustup.rs" >&2; exit 1; }
@@ -29,6 +32,7 @@ prerequisites:
 	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
 	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
+	for program in $(PROGRAMS); do command -v $$program >/dev/null || want+=($$program); done; \
 	if [ $${#want[@]} != 0 ]; then \
 	    $(SUDO) apt-get -q update; \
 	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$${want[@]}"; \
@@ -83,3 +87,13 @@ endif
 .PHONY: booted
 booted: static roots
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)
+
+# --- speed ------------------------------------------------------------------------------------------
+
+# Not a test: the tables are for the README. `make bench ROUNDS=101` on a busy machine.
+.PHONY: bench
+bench: PROGRAMS := python3
+bench: prerequisites
+	$(CARGO) build --quiet --release --no-default-features --bin copse-generator
+	podman=$$(tests/roots.sh podman); \
+	$(SUDO) python3 tests/bench/bench target/release/copse-generator "$$podman" $(ROUNDS)

@@ -4,6 +4,7 @@
 #
 #   tests/roots.sh SUITE…         makes what is missing; prints the directory of each, one a line
 #   tests/roots.sh                all suites
+#   tests/roots.sh podman         one more, for `make bench`: podman's generator, on Debian 13
 #   tests/roots.sh --clean        removes the whole cache
 #
 #   COPSE_ROOTS        the cache (default: ${XDG_CACHE_HOME:-/var/cache}/copse-roots)
@@ -38,6 +39,7 @@ packages() { # SUITE
         bullseye) echo "$common" ;;
         bookworm | trixie) echo "$common polkitd knot-resolver" ;;
         forky) echo "$common polkitd knot-resolver6" ;;
+        podman) echo podman ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
     esac
 }
@@ -114,7 +116,7 @@ make_root() { # SUITE DIRECTORY
     mmdebstrap --quiet --mode=root --variant=minbase --components=main \
         --keyring="$(keyring)" --include="$(packages "$suite" | tr ' ' ',')" "${options[@]}" \
         --customize-hook="'$PWD/roots.sh' --customize \"\$1\"" \
-        "$suite" "$building" "$(mirror)" >&2
+        "${suite/podman/trixie}" "$building" "$(mirror)" >&2
     mv -T "$building" "$directory" # whole, or not there
 }
 
