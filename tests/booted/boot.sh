@@ -89,6 +89,9 @@ become_init() {
     pivot_root . .
     umount -l .
     cd /
+    # As a container manager leaves it. systemd makes a unit's credentials in a mount namespace beside its own
+    # and relies on the mount coming back to it; in a container it doesn't set that up itself.
+    chroot . mount --make-rshared /
     # `lo` has to be up before anything binds to it.
     chroot . ip link set lo up
     exec env -i container=copse-test \
