@@ -1,0 +1,49 @@
+//! The examples are what a reader sees first: none may hold a mistake, or name a file that isn't there.
+//! That they really run is tried on booted systemds (tests/booted/examples.rs).
+
+use std::path::{Path, PathBuf};
+
+use copse::model::Context;
+use copse::pipeline;
+use copse::scope::{Directories, Scope};
+
+/// Where the group files expect their folders.
+const INSTALLED: &str = "/opt/copse-examples/";
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+fn group_files() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    files
+}
+
+#[test]
+fn no_example_has_a_mistake_or_a_warning() {
+    let files = group_files();
+    let paths: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let root = tempfile::tempdir().unwrap();
+    let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
+    let outcome = pipeline::load_files(&paths, &directories, &Context { scope: Scope::System, cpus: 2 });
+    let lines: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    assert_eq!(outcome.groups.iter().filter(|group| group.group.is_some()).count(), files.len());
+}
+
+#[test]
+fn every_file_that_an_example_names_is_there() {
+    let mut named = 0;
+    for file in group_files() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for part in text.split(INSTALLED).skip(1) {
+            let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || "/._-".contains(c))).unwrap_or(part.len());
+            let path = examples().join(&part[..end]);
+            assert!(path.exists(), "{} names {INSTALLED}{}", file.display(), &part[..end]);
+            named += 1;
+        }
+    }
+    assert!(named >= 6, "only {named} files are named");
+}
