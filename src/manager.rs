@@ -18,4 +18,4 @@ pub mod proxy;
 pub mod readiness;
 pub mod unit;
 
-pub use connection::{Connected, connect};
+pub use connection::{Connected, Way, connect, connect_by, is_passing};

@@ -20,6 +20,7 @@ const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
 pub struct Connected {
     connection: Connection,
     manager: ManagerProxy<'static>,
+    way: Way,
 }
 
 /// Why the service manager can't be reached, one line for each way that was tried.
@@ -47,6 +48,15 @@ impl fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
+/// How a connection reaches the manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By its private socket, without a bus.
+    Private,
+    /// By the system's or the session's bus.
+    Bus,
+}
+
 /// Connects to the system's or the calling user's service manager.
 ///
 /// The manager's private socket comes first: it needs no bus, which early in the boot isn't there yet, and
@@ -57,24 +67,57 @@ impl std::error::Error for Unreachable {}
 /// [`Unreachable`] when neither way leads to a manager.
 pub async fn connect(scope: Scope) -> Result<Connected, Unreachable> {
     let mut tried = Vec::new();
-    if let Some(socket) = private_socket(scope) {
-        match private(&socket).await {
+    for way in [Way::Private, Way::Bus] {
+        match connect_by(scope, way).await {
             Ok(connected) => return Ok(connected),
-            Err(error) => tried.push((socket.display().to_string(), error)),
+            Err(mut error) => tried.append(&mut error.tried),
         }
     }
-    let bus = match scope {
-        Scope::System => Builder::system(),
-        Scope::User => Builder::session(),
-    };
-    match bus.build().await {
-        Ok(connection) => match Connected::new(connection).await {
-            Ok(connected) => return Ok(connected),
-            Err(error) => tried.push(("the bus".to_owned(), error)),
-        },
-        Err(error) => tried.push(("the bus".to_owned(), error)),
-    }
     Err(Unreachable { scope, tried })
+}
+
+/// Connects by one way only. For those who lost a connection and know how it was made: while the manager
+/// re-executes itself its private socket is gone for a moment, and the bus would wait for its name in vain.
+///
+/// # Errors
+/// [`Unreachable`] when this way doesn't lead to the manager.
+pub async fn connect_by(scope: Scope, way: Way) -> Result<Connected, Unreachable> {
+    let (name, connection) = match way {
+        Way::Private => {
+            let Some(socket) = private_socket(scope) else {
+                return Err(Unreachable { scope, tried: Vec::new() });
+            };
+            (socket.display().to_string(), private(&socket).await)
+        }
+        Way::Bus => {
+            let bus = match scope {
+                Scope::System => Builder::system(),
+                Scope::User => Builder::session(),
+            };
+            ("the bus".to_owned(), bus.build().await)
+        }
+    };
+    let connected = match connection {
+        Ok(connection) => Connected::new(connection, way).await,
+        Err(error) => Err(error),
+    };
+    connected.map_err(|error| Unreachable { scope, tried: vec![(name, error)] })
+}
+
+/// Whether an error only says that the manager is away for a moment, as during `systemctl daemon-reexec`.
+#[must_use]
+pub fn is_passing(error: &zbus::Error) -> bool {
+    match error {
+        zbus::Error::InputOutput(_) => true,
+        zbus::Error::MethodError(name, ..) => matches!(
+            name.as_str(),
+            "org.freedesktop.DBus.Error.NoReply"
+                | "org.freedesktop.DBus.Error.ServiceUnknown"
+                | "org.freedesktop.DBus.Error.NameHasNoOwner"
+                | "org.freedesktop.DBus.Error.Disconnected"
+        ),
+        _ => false,
+    }
 }
 
 /// Where the manager of `scope` listens without a bus, if the caller may use it.
@@ -88,15 +131,21 @@ fn private_socket(scope: Scope) -> Option<PathBuf> {
     }
 }
 
-async fn private(socket: &Path) -> zbus::Result<Connected> {
+async fn private(socket: &Path) -> zbus::Result<Connection> {
     let socket = PrivateSocket::connect(socket).await.map_err(|error| zbus::Error::InputOutput(error.into()))?;
-    Connected::new(Builder::socket(socket).p2p().build().await?).await
+    Builder::socket(socket).p2p().build().await
 }
 
 impl Connected {
-    async fn new(connection: Connection) -> zbus::Result<Self> {
+    async fn new(connection: Connection, way: Way) -> zbus::Result<Self> {
         let manager = ManagerProxy::new(&connection).await?;
-        Ok(Self { connection, manager })
+        Ok(Self { connection, manager, way })
+    }
+
+    /// How it was reached.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        self.way
     }
 
     /// The `org.freedesktop.systemd1.Manager` interface.
@@ -121,7 +170,7 @@ impl Connected {
             .member("JobRemoved")
             .build()?;
         let signals = MessageStream::for_match_rule(rule, &self.connection, None).await?;
-        if self.connection.is_bus() {
+        if self.way == Way::Bus {
             // The manager sends its signals to private connections always.
             self.manager.subscribe().await?;
         }

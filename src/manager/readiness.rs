@@ -54,10 +54,10 @@ pub enum Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotLoaded(state) => write!(f, "its unit file can't be used ({state})"),
+            Self::NotLoaded(state) => write!(f, "not loaded ({state})"),
             Self::Failed => f.write_str("failed"),
-            Self::Refused => f.write_str("an assertion refused it"),
-            Self::NeverStarted => f.write_str("was not started: its start was cancelled, or what it requires failed"),
+            Self::Refused => f.write_str("refused by an Assert…= of its"),
+            Self::NeverStarted => f.write_str("not started (cancelled, or a unit that it requires failed)"),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::cli::journal::{Level, line};
 use crate::cli::{Exit, block_on};
 use crate::manager::readiness::{FirstLook, Standing, first_look, second_look};
 use crate::manager::unit::{Listed, Monotonic};
-use crate::manager::{Connected, connect};
+use crate::manager::{Connected, Way, connect, connect_by, is_passing};
 use crate::scope::Scope;
 use report::Report;
 
@@ -29,6 +29,9 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// The least time between two looks, however many signals come.
 const BREATH: Duration = Duration::from_millis(20);
+
+/// Between two attempts to reach a manager that went away.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How long to look for a manager that doesn't answer: it re-executes itself, for example.
 const RECONNECT: Duration = Duration::from_secs(10);
@@ -78,25 +81,39 @@ impl Gate {
 
     /// Waits; connects again when the manager went away meanwhile (`systemctl daemon-reexec`).
     async fn run(mut self) -> Exit {
+        let mut way: Option<Way> = None;
         let mut lost_since: Option<Instant> = None;
         loop {
-            let error = match connect(self.scope).await {
-                Ok(systemd) => match self.wait(&systemd).await {
-                    Ok(exit) => return exit,
-                    Err(zbus::Error::InputOutput(error)) => error.to_string(),
-                    Err(error) => {
-                        line(Level::Error, format_args!("can't wait any longer: {error}"));
-                        return Exit::Failed;
+            let connected = match way {
+                None => connect(self.scope).await,
+                Some(way) => connect_by(self.scope, way).await,
+            };
+            let error = match connected {
+                Ok(systemd) => {
+                    way = Some(systemd.way());
+                    let began = Instant::now();
+                    match self.wait(&systemd).await {
+                        Ok(exit) => return exit,
+                        Err(error) if is_passing(&error) => {
+                            if began.elapsed() > RECONNECT {
+                                // It worked for a while: this is another absence, not the same.
+                                lost_since = None;
+                            }
+                            error.to_string()
+                        }
+                        Err(error) => {
+                            line(Level::Error, format_args!("can't wait any longer: {error}"));
+                            return Exit::Failed;
+                        }
                     }
-                },
+                }
                 Err(error) => error.to_string(),
             };
-            let since = *lost_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > RECONNECT {
+            if lost_since.get_or_insert_with(Instant::now).elapsed() > RECONNECT {
                 line(Level::Error, error);
                 return Exit::Failed;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(AGAIN).await;
         }
     }
 

@@ -102,10 +102,10 @@ fn waiting_text(awaited: &[Awaited], seen: &[Seen]) -> String {
         .filter(|(_, (_, standing))| matches!(standing, Standing::Lost(_)))
         .map(|(unit, _)| unit.unit.clone())
         .collect();
-    let mut text = format!("waiting for {} of {}: {}", waiting.len(), seen.len(), listed(&waiting));
+    let mut text = format!("waiting for {} of {}: {}", waiting.len(), seen.len(), listed(&waiting, ", "));
     if !lost.is_empty() {
         // Writing to a String can't fail.
-        let _ = write!(text, "; failed: {}", listed(&lost));
+        let _ = write!(text, "; failed: {}", listed(&lost, ", "));
     }
     text
 }
@@ -118,12 +118,12 @@ fn end_text(failed: &[String], all: usize, notes: usize, systemctl: &str) -> Str
             let unit = one.split(": ").next().unwrap_or_default();
             format!("{one}; see `{systemctl} status {unit}`")
         }
-        several => format!("not ready: {}", listed(several)),
+        several => format!("not ready: {}", listed(several, "; ")),
     }
 }
 
-fn listed(items: &[String]) -> String {
-    let mut text = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+fn listed(items: &[String], between: &str) -> String {
+    let mut text = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(between);
     if items.len() > NAMED {
         // Writing to a String can't fail.
         let _ = write!(text, " and {} more", items.len() - NAMED);
@@ -184,7 +184,7 @@ mod tests {
             (
                 &["a.service: failed (signal)", "b.service: failed (timeout)"],
                 0,
-                "not ready: a.service: failed (signal), b.service: failed (timeout)",
+                "not ready: a.service: failed (signal); b.service: failed (timeout)",
             ),
         ] {
             assert_eq!(end_text(&failed(failures), 4, notes, "systemctl"), expected);
