@@ -14,11 +14,16 @@ pub mod cli;
 pub mod diagnostic;
 pub mod document;
 pub mod generate;
+pub mod generator;
+pub mod installed;
+pub mod kmsg;
 #[cfg(feature = "cli")]
 pub mod manager;
+pub mod memory;
 pub mod model;
 pub mod notify;
 pub mod pipeline;
+pub mod running;
 pub mod scope;
 pub mod source;
 pub mod span;

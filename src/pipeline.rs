@@ -1,12 +1,16 @@
 //! From directories to groups: what the generator, `check` and `render` have in common.
 
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::generate;
+use crate::installed::Installed;
 use crate::model::{self, Context, Group};
 use crate::scope::Directories;
 use crate::source::{self, Found, FoundGroup, Source};
-use crate::unit::name::GroupName;
+use crate::unit::name::{self, GroupName};
 
 /// All groups, and all that is wrong with them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,10 +30,13 @@ pub struct GroupOutcome {
     pub path: PathBuf,
     /// Its texts, unless a file couldn't be read.
     pub source: Option<Source>,
-    /// What it means. `None` where `diagnostics` holds an error.
+    /// What it means. `None` where `diagnostics` holds an error, and where the file is a link that leads nowhere.
     pub group: Option<Group>,
     /// A `G.target` with `X-CopseGroup=yes` is installed: units fill it (see [`crate::generate::Target`]).
     pub static_target: bool,
+    /// A `G.target` that has nothing to do with copse is installed by a package: no file of that name may be
+    /// generated, not even to show an error.
+    pub foreign_target: bool,
     /// What is wrong with it, in the order of the text.
     pub diagnostics: Diagnostics,
 }
@@ -63,8 +70,16 @@ pub fn load_files(paths: &[&Path], directories: &Directories, context: &Context)
 /// Reads what was found, and checks it.
 #[must_use]
 pub fn resolve(found: Found, directories: &Directories, context: &Context) -> Outcome {
-    let _ = directories;
-    let groups = found.groups.into_iter().map(|group| read(group, context)).collect();
+    let mut groups: Vec<_> = found.groups.into_iter().map(|group| read(group, context)).collect();
+    let installed = Installed::read(directories);
+    let mut taken = HashMap::new();
+    for group in &mut groups {
+        let target = name::target(&group.name);
+        group.static_target = installed.is_static(&target);
+        group.foreign_target = !group.static_target && installed.hidden_by(&target).is_some();
+        check_names(group, &installed, &mut taken);
+        group.diagnostics.sort();
+    }
     Outcome { groups, diagnostics: found.diagnostics }
 }
 
@@ -72,9 +87,88 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
     let FoundGroup { name, path, source, mut diagnostics } = found;
     let mut group = None;
     if let Some(source) = &source {
-        let (read, wrong) = model::read(source, context);
-        diagnostics.extend(wrong);
-        group = read.filter(|_| !diagnostics.has_errors());
+        match guarded(&path, || model::read(source, context)) {
+            Ok((read, wrong)) => {
+                diagnostics.extend(wrong);
+                group = read.filter(|_| !diagnostics.has_errors());
+            }
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
     }
-    GroupOutcome { name, path, source, group, static_target: false, diagnostics }
+    GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, diagnostics }
+}
+
+/// Compares the names of a group's units with those of the groups before it, and with what packages installed.
+fn check_names(outcome: &mut GroupOutcome, installed: &Installed, taken: &mut HashMap<String, GroupName>) {
+    let Some(group) = &outcome.group else { return };
+    let names = match guarded(&outcome.path, || generate::unit_names(group)) {
+        Ok(names) => names,
+        Err(diagnostic) => {
+            outcome.diagnostics.push(diagnostic);
+            outcome.group = None;
+            return;
+        }
+    };
+    let target = name::target(&group.name);
+    for unit in &names {
+        if let Some(other) = taken.get(unit) {
+            let message = format!("`{unit}` is a unit of group `{other}` already");
+            let help = "rename the process, or one of the groups";
+            outcome.diagnostics.push(Diagnostic::new(Code::UnitName, place(group, unit), message).help(help));
+        } else if !(outcome.static_target && *unit == target)
+            && let Some(hidden) = installed.hidden_by(unit)
+        {
+            let message = format!("`{unit}` would hide the installed unit `{}`", hidden.display());
+            let help = format!("rename it; or put a `{unit}` of your own in /etc/systemd, which wins over both");
+            outcome.diagnostics.push(Diagnostic::new(Code::Clash, place(group, unit), message).help(help));
+        }
+    }
+    if outcome.diagnostics.has_errors() {
+        outcome.group = None;
+    } else {
+        taken.extend(names.into_iter().map(|unit| (unit, outcome.name.clone())));
+    }
+}
+
+/// Where the process or setup step is defined that `unit` belongs to.
+fn place<'g>(group: &'g Group, unit: &str) -> &'g Place {
+    let processes = group.processes.iter().map(|(name, process)| (name, &process.place));
+    let setup = group.setup.iter().map(|(name, setup)| (name, &setup.place));
+    let of = |process| unit.strip_prefix(name::stem(&group.name, process).as_str());
+    processes
+        .chain(setup)
+        .find(|(process, _)| of(process).is_some_and(|rest| rest.starts_with(['@', '.'])))
+        .map_or(&group.place, |(_, place)| place)
+}
+
+/// Runs `work`, which is about the file at `path`; a panic, which is a mistake in copse, becomes a diagnostic, so that
+/// one group can't take the others along.
+///
+/// # Errors
+/// Where it panicked.
+pub fn guarded<T>(path: &Path, work: impl FnOnce() -> T) -> Result<T, Diagnostic> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let said = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let said = said.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Diagnostic::file(Code::Internal, path, format!("a mistake in copse itself: {said}"))
+            .help("please report it, with this file")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_diagnostic() {
+        let path = Path::new("/etc/copse/a.toml");
+        assert_eq!(guarded(path, || 1), Ok(1));
+        for diagnostic in [
+            guarded(path, || -> u8 { panic!("the {}", "reason") }).unwrap_err(),
+            guarded(path, || -> u8 { panic!("the reason") }).unwrap_err(),
+        ] {
+            assert_eq!(diagnostic.code, Code::Internal);
+            assert_eq!(diagnostic.message, "a mistake in copse itself: the reason");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::unit::name::template_of;
 use crate::unit::{Entry, UnitTree};
 
 mod write;
@@ -80,7 +81,7 @@ pub fn read(directory: &Path) -> std::io::Result<UnitTree> {
         let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // A unit of ours, the template of one, or an instance of a template that copse ships.
         tree.entries.contains_key(name)
-            || template(name).is_some_and(|template| tree.entries.contains_key(&template))
+            || template_of(name).is_some_and(|template| tree.entries.contains_key(&template))
             || name.starts_with("copse-")
     };
     let links: Vec<_> = links.into_iter().filter(|(_, target)| of_ours(target)).collect();
@@ -101,13 +102,6 @@ fn take(fd: &OwnedFd, path: String, kind: FileType, tree: &mut UnitTree, links: 
     {
         tree.entries.insert(path, Entry::File(text));
     }
-}
-
-/// `a@b.service` → `a@.service`
-fn template(name: &str) -> Option<String> {
-    let (stem, rest) = name.split_once('@')?;
-    let (_, suffix) = rest.rsplit_once('.')?;
-    Some(format!("{stem}@.{suffix}"))
 }
 
 /// The names in a directory, without those that begin with a dot, which systemd doesn't look at either.

@@ -111,6 +111,14 @@ pub fn slice(user: bool, group: &GroupName) -> String {
     format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
 }
 
+/// `a@b.service` → `a@.service`; `None` for what isn't an instance.
+#[must_use]
+pub fn template_of(unit: &str) -> Option<String> {
+    let (stem, rest) = unit.split_once('@')?;
+    let (instance, suffix) = rest.rsplit_once('.')?;
+    (!instance.is_empty()).then(|| format!("{stem}@.{suffix}"))
+}
+
 /// The templates that copse ships in `units/`, each without its suffix.
 pub const OWN_TEMPLATES: &[&str] =
     &["copse-ready@", "copse-reset@", "copse-directories@", "copse-gave-up@", "copse-failed@", "copse-invalid@"];
