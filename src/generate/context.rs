@@ -135,7 +135,10 @@ fn apply(unit: &mut Unit, section: Section, directive: &str, what: &Pass) {
     if !matches!(what, Pass::Add(_)) {
         unit.remove(section, directive);
     }
-    unit.section(section).push(Line::Comment("as the group file says"));
+    let why = Line::Comment("from here on as the group file says, in systemd's own grammar");
+    if !unit.section(section).contains(&why) {
+        unit.section(section).push(why);
+    }
     let empty = reset.then(|| Value::fixed(""));
     for value in empty.into_iter().chain(lines.iter().map(|line| Value::verbatim(line))) {
         unit.push(section, directive.to_owned(), value);

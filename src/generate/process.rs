@@ -4,7 +4,7 @@ use super::context::{Context, in_order};
 use super::{socket, timer};
 use crate::model::{FailurePolicy, Process, Ready, Restart, Service, Start};
 use crate::unit::name::{self, ProcessName};
-use crate::unit::{Section, Unit, UnitTree, Value};
+use crate::unit::{Line, Section, Unit, UnitTree, Value};
 
 /// The units of one process and the links that make the target want them.
 pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
@@ -53,9 +53,13 @@ fn service(context: &Context, name: &ProcessName, process: &Process, service: &S
     }
     context.settings(&mut unit, service);
     restart_mode(context, name, service, &mut unit);
-    for socket in &process.sockets {
+    for (at, socket) in process.sockets.iter().enumerate() {
+        if at == 0 {
+            let why = "accepts on them, and so wants them and waits for them";
+            unit.section(Section::Service).push(Line::Comment(why));
+        }
         let socket = socket::name_for_service(context, name, socket);
-        unit.push_why(Section::Service, "wants the socket and waits for it", "Sockets", Value::text(&socket.parts()));
+        unit.push(Section::Service, "Sockets", Value::text(&socket.parts()));
     }
     context.belonging(&mut unit, name, instances);
     context.pass(&mut unit, &service.pass, |section| matches!(section, Section::Unit | Section::Service));
@@ -83,9 +87,11 @@ fn dependencies(context: &Context, process: &Process, service: &Service, unit: &
 }
 
 /// With `direct`, a start that others wait for isn't over while systemd still tries again; without, they would start
-/// after the first attempt that failed. It has a cost (timestamps stay those of the first start), so nobody else gets it.
+/// after the first attempt that failed. It has a cost (timestamps stay those of the first start), so nobody else gets it,
+/// nor does a process whose start is over as soon as its program was executed.
 fn restart_mode(context: &Context, name: &ProcessName, service: &Service, unit: &mut Unit) {
-    let waited_for = context.awaited.contains(name) && service.restart != Restart::No;
+    let slow = service.ready != Ready::Exec && service.restart != Restart::No;
+    let waited_for = slow && context.awaited.contains(name);
     if waited_for && context.knows(Section::Service, "RestartMode") {
         unit.push_why(
             Section::Service,

@@ -6,7 +6,7 @@ use super::hardening;
 use crate::model::{Argv, Credential, Directive, Directory, DirectoryKind, Ready, Service};
 use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
-use crate::unit::{Section, Unit, Value};
+use crate::unit::{Line, Section, Unit, Value};
 
 /// How often health must be able to answer within `WatchdogSec=`: copse-notify pings after each answer.
 const PINGS_PER_WATCHDOG: u32 = 3;
@@ -84,15 +84,14 @@ impl Context<'_> {
 
     fn environment(&self, unit: &mut Unit, service: &Service) {
         let own = |kind| service.directories.iter().any(|directory| directory.kind == kind);
-        for kind in DirectoryKind::ALL {
-            if let Some(directory) = self.shared(kind).filter(|_| !own(kind)) {
-                unit.push_why(
-                    Section::Service,
-                    "shared: named by its holder only, because a second unit that named it would empty and chown it",
-                    "Environment",
-                    self.directory_variable(kind, directory),
-                );
+        let shared = DirectoryKind::ALL.into_iter().filter(|kind| !own(*kind));
+        for (at, (kind, directory)) in shared.filter_map(|kind| Some((kind, self.shared(kind)?))).enumerate() {
+            if at == 0 {
+                let why =
+                    "shared: only the holder names them, because a second unit that did would empty and chown them";
+                unit.section(Section::Service).push(Line::Comment(why));
             }
+            unit.push(Section::Service, "Environment", self.directory_variable(kind, directory));
         }
         for (name, text) in &service.environment {
             unit.push(Section::Service, "Environment", Value::assignment(name, &self.parts(text)));

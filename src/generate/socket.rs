@@ -59,7 +59,7 @@ fn unit(context: &Context, name: &ProcessName, process: &Process, socket: &Socke
     context.documentation(&mut unit);
     context.source(&mut unit);
     unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
-    context.after_reset(&mut unit);
+    context.unlimited(&mut unit);
     for (directive, address) in &socket.listen {
         unit.push(Section::Socket, *directive, Value::text(&context.parts(address)));
     }

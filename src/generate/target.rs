@@ -134,6 +134,13 @@ impl Context<'_> {
         unit.push_why(Section::Unit, "a start forgets earlier failures first", "After", Value::plain(&self.reset));
     }
 
+    /// Sockets and timers can be started as often as the group is. They can't wait for the reset: a socket comes before
+    /// sockets.target, and so before every service; at boot that would be a cycle.
+    pub fn unlimited(&self, unit: &mut Unit) {
+        let why = "starting the group often is no failure of this unit";
+        unit.push_why(Section::Unit, why, "StartLimitIntervalSec", Value::fixed("0"));
+    }
+
     /// Units outside the group: the group's own list and the unit's. What is said of the target alone doesn't reach
     /// what the target wants.
     pub fn outside(&self, unit: &mut Unit, after: &[String]) {

@@ -29,7 +29,7 @@ fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[St
     context.documentation(&mut unit);
     context.source(&mut unit);
     unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
-    context.after_reset(&mut unit);
+    context.unlimited(&mut unit);
     // Here and not in the service: a job that runs doesn't stop with the group.
     context.require_setup(&mut unit, &process.gated_by);
     for line in calendar {

@@ -5,7 +5,7 @@ use crate::document::{Node, Table, Value};
 use crate::model::command::{self, Surroundings};
 use crate::model::text::{self, Position};
 use crate::model::value::{self, invalid, wrong_type};
-use crate::model::{Health, Probe, Ready, Span};
+use crate::model::{Health, Piece, Probe, Ready, Span};
 
 /// The probes, by key; `status` belongs to `http`.
 const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "fd", "listening"];
@@ -188,7 +188,7 @@ fn probe(
         }
         "unix" => {
             let text = read(diagnostics)?;
-            let literal = matches!(text.0.first(), Some(crate::model::Piece::Literal(_)));
+            let literal = matches!(text.0.first(), Some(Piece::Literal(_)));
             if literal && !text.leading().starts_with(['/', '@']) {
                 return refuse(diagnostics, "an absolute path, or `@NAME`");
             }
@@ -202,7 +202,17 @@ fn probe(
             Some(Probe::Http(text, statuses(table, diagnostics)?))
         }
         "file" => read(diagnostics).map(Probe::File),
-        "command" => command::read(name, node, around, diagnostics).map(Probe::Command),
+        "command" => {
+            let argv = command::read(name, node, around, diagnostics)?;
+            // copse-notify is told how many words follow, and only systemd would know.
+            if argv.iter().any(|word| word.has(|piece| matches!(piece, Piece::EnvWords(_)))) {
+                let message = "`{env:NAME...}` can't stand in a probe's command: how many words it has isn't known";
+                let help = "let a shell split it: `[\"/bin/sh\", \"-c\", \"exec program $NAME\"]`";
+                diagnostics.push(Diagnostic::new(Code::Placeholder, &node.place, message).help(help));
+                return None;
+            }
+            Some(Probe::Command(argv))
+        }
         "fd" => {
             let number = value::integer(name, node, (3, 1023), diagnostics)?;
             u32::try_from(number).ok().map(Probe::Fd)

@@ -198,6 +198,8 @@ fn a_socket_is_shared_by_all_instances_and_started_by_the_target() {
     assert_eq!(value(&tree, "shop-web-http.socket", "Service"), "shop-web@2.service");
     assert_eq!(value(&tree, "shop-web-http.socket", "PartOf"), "shop.target");
     assert_eq!(value(&tree, "shop-web@.service", "Sockets"), "shop-web-http.socket");
+    // At boot, a socket after any service is a cycle: services are after basic.target, that is after all sockets.
+    assert_eq!(names(&tree, "shop-web-http.socket", "After"), [""; 0]);
     assert!(has(&tree, "shop.target.wants/shop-web-http.socket"));
 }
 

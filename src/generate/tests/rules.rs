@@ -113,17 +113,22 @@ fn every_way_of_being_ready_has_its_type() {
 #[test]
 fn after_a_process_means_after_all_of_its_instances() {
     let mut manager = process("/bin/manager");
+    manager.service.ready = Ready::Notify;
     manager.instances = instances(&["1", "2"]);
     let mut web = process("/bin/web");
     web.after = vec![name("manager")];
     web.after_units = vec!["postgresql.service".to_owned()];
-    let tree = generate(&group(vec![("manager", manager), ("web", web)]), newest());
+    let mut shop = group(vec![("manager", manager), ("web", web)]);
+    let tree = generate(&shop, newest());
     assert_eq!(
         names(&tree, WEB, "After"),
         ["copse-reset@shop.service", "postgresql.service", "shop-manager@1.service", "shop-manager@2.service"]
     );
     assert_eq!(value(&tree, "shop-manager@.service", "RestartMode"), "direct");
     assert_eq!(values(&tree, WEB, "RestartMode"), [""; 0]);
+    shop.processes.get_mut(&name("manager")).unwrap().service.ready = Ready::Exec;
+    let tree = generate(&shop, newest());
+    assert_eq!(values(&tree, "shop-manager@.service", "RestartMode"), [""; 0], "its start is over at once");
 }
 
 #[test]
