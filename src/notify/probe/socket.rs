@@ -122,3 +122,41 @@ fn resolve(host: &str, port: u16, attempt: &Attempt<'_>) -> Result<Vec<SocketAdd
         Err(error) => Err(Miss::not_yet(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notify::watched::Watched;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Instant;
+
+    /// A port the kernel may give to an outgoing connection: of the ephemeral
+    /// range, and even (it keeps the odd ones for those who bind).
+    fn port_for_connections() -> u16 {
+        loop {
+            let any = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = any.local_addr().unwrap().port() & !1;
+            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                return port;
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_that_meets_itself_is_not_open() {
+        let port = port_for_connections();
+        let met = (0..60_000).any(|_| {
+            TcpStream::connect(("127.0.0.1", port)).is_ok_and(|stream| {
+                sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+                true
+            })
+        });
+        assert!(met, "the kernel doesn't do this any more: the check can go");
+        let attempt = Attempt { watched: &Watched::Nobody, deadline: Instant::now() + Duration::from_secs(100) };
+        for _ in 0..60_000 {
+            assert!(tcp("127.0.0.1", port, &attempt).is_err());
+        }
+        // And the service can have it.
+        assert!(TcpListener::bind(("127.0.0.1", port)).is_ok());
+    }
+}
