@@ -30,6 +30,7 @@ prerequisites:
 	@want=(); \
 	command -v cc >/dev/null || want+=(gcc); \
 	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
+	command -v mount >/dev/null || want+=(mount); \
 	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
 	for program in $(PROGRAMS); do command -v $$program >/dev/null || want+=($$program); done; \

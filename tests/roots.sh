@@ -80,7 +80,7 @@ keyring() {
 install_prerequisites() {
     local want=()
     command -v mmdebstrap >/dev/null || want+=(mmdebstrap)
-    command -v flock >/dev/null || want+=(util-linux)
+    command -v mount >/dev/null || want+=(mount) # a minimal Debian is without
     keyring >/dev/null || want+=(debian-archive-keyring)
     [ ${#want[@]} = 0 ] && return
     echo "tests/roots.sh: installing ${want[*]}" >&2
