@@ -19,8 +19,10 @@ mod socket;
 mod tests;
 mod text;
 mod value;
+mod version;
 
 pub use group::{Context, read};
+pub use version::left_out;
 
 use crate::diagnostic::Place;
 use crate::scope::Scope;

@@ -5,7 +5,7 @@
 //!
 //! - `#~ error[unknown-key]` at the end of the line that is reported; several are separated by blanks. `#~^` is about
 //!   the line above, `#~^^` about the one above that; `#~v` is about the line below.
-//! - `#: user` in the first line: the file is read in user scope.
+//! - `#: user` in the first line: the file is read in user scope. `#: systemd 252`: for that version.
 //!
 //! `NAME.stderr` is what people see; `SNAPSHOTS=overwrite cargo test --test errors` writes it anew.
 //!
@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use copse::diagnostic::{At, Code, Diagnostic, excerpt};
-use copse::model::Context;
+use copse::model::{self, Context};
 use copse::pipeline::{self, Outcome};
 use copse::scope::{Directories, Scope};
+use copse::systemd::Systemd;
 use libtest_mimic::{Arguments, Failed, Trial};
 use snapbox::Data;
 
@@ -28,7 +29,7 @@ mod setups;
 const CASES: &str = "tests/errors";
 
 /// Codes whose case is a test of another file: (code, file, the test's function).
-const ELSEWHERE: &[(Code, &str, &str)] = &[];
+const ELSEWHERE: &[(Code, &str, &str)] = &[(Code::Internal, "src/pipeline.rs", "a_panic_becomes_a_diagnostic")];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -98,7 +99,15 @@ impl Case {
         // Nothing of this machine may matter.
         let root = tempfile::tempdir().expect("a directory can be made");
         let directories = Directories::new(scope, Some(root.path().to_owned()), |_| None);
-        pipeline::load_files(&paths, &directories, &Context { scope, cpus: 4 })
+        let mut outcome = pipeline::load_files(&paths, &directories, &Context { scope, cpus: 4 });
+        let version = first.strip_prefix("#: systemd ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
+        let systemd = version.map_or(Systemd::NEWEST, |version| Systemd { version });
+        for group in &mut outcome.groups {
+            let left_out = group.source.as_ref().map(|source| model::left_out(source, systemd));
+            group.diagnostics.extend(left_out.unwrap_or_default());
+            group.diagnostics.sort();
+        }
+        outcome
     }
 
     fn run(&self) -> Result<(), Failed> {

@@ -9,6 +9,7 @@ use super::input::{Input, Loaded};
 use super::report::{self, Counts, Format, Report, counted};
 use super::{Exit, complain};
 use crate::diagnostic::Diagnostic;
+use crate::pipeline::Outcome;
 use crate::scope::Scope;
 
 /// Say everything that is wrong with group files.
@@ -32,7 +33,7 @@ impl Check {
             Ok(loaded) => loaded,
             Err(exit) => return exit,
         };
-        let all: Vec<&Diagnostic> = diagnostics(&loaded).collect();
+        let all: Vec<&Diagnostic> = loaded.outcome.diagnostics().collect();
         if let Err(error) = report::print(&self.report.text(all.iter().copied(), &stdout())) {
             complain(format_args!("the diagnostics can't be written: {error}"));
             return Exit::Failed;
@@ -42,27 +43,18 @@ impl Check {
             let gap = if all.is_empty() { "" } else { "\n" };
             let _ = writeln!(stderr(), "{gap}{}", summary(&loaded));
         }
-        if has_errors(&loaded) { Exit::Invalid } else { Exit::Done }
+        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
     }
-}
-
-/// Everything that is wrong, what belongs to no group first.
-pub(super) fn diagnostics(loaded: &Loaded) -> impl Iterator<Item = &Diagnostic> {
-    loaded.diagnostics.iter().chain(loaded.groups.iter().flat_map(|group| group.diagnostics.iter()))
-}
-
-/// Whether anything is an error.
-pub(super) fn has_errors(loaded: &Loaded) -> bool {
-    loaded.diagnostics.has_errors() || loaded.groups.iter().any(|group| group.diagnostics.has_errors())
 }
 
 /// `2 errors, 1 warning in 1 of 3 groups`
 fn summary(loaded: &Loaded) -> String {
-    let counts = Counts::of(diagnostics(loaded));
-    let (concerned, all) =
-        (loaded.groups.iter().filter(|group| !group.diagnostics.is_empty()).count(), loaded.groups.len());
+    let Outcome { groups, diagnostics } = &loaded.outcome;
+    let counts = Counts::of(loaded.outcome.diagnostics());
+    let concerned = groups.iter().filter(|group| !group.diagnostics.is_empty()).count();
+    let all = groups.len();
     match (concerned, all) {
-        (0, 0) if loaded.diagnostics.is_empty() => {
+        (0, 0) if diagnostics.is_empty() => {
             let places: Vec<_> = loaded.directories.groups.iter().map(|path| path.display().to_string()).collect();
             format!("no groups in {}", places.join(", "))
         }

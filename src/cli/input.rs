@@ -8,8 +8,9 @@ use clap::Args;
 
 use super::Exit;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
-use crate::model::Context;
-use crate::pipeline::{self, GroupOutcome};
+use crate::generator;
+use crate::model::{self, Context};
+use crate::pipeline::{self, GroupOutcome, Outcome};
 use crate::scope::{Directories, Scope};
 use crate::source::{Found, FoundGroup, Source};
 use crate::suggest;
@@ -46,10 +47,8 @@ fn group_name(text: &str) -> Result<GroupName, &'static str> {
 
 /// What was asked for, read.
 pub struct Loaded {
-    /// By name within each way of naming them.
-    pub groups: Vec<GroupOutcome>,
-    /// About what belongs to no group.
-    pub diagnostics: Diagnostics,
+    /// The groups, by name within each way of naming them.
+    pub outcome: Outcome,
     /// Where they were looked for.
     pub directories: Directories,
     /// What they are for.
@@ -65,20 +64,20 @@ impl Input {
     pub fn load(&self, scope: Scope, arguments: &[PathBuf]) -> Result<Loaded, Exit> {
         let root = self.root.as_ref().map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
         let directories = Directories::from_environment(scope, root);
-        let context = Context { scope, cpus: self.cpus.unwrap_or_else(usable_cpus) };
+        let context = Context { scope, cpus: self.cpus.unwrap_or_else(generator::cpus) };
         let version = self.systemd_version.map(|version| Systemd { version });
         let systemd = version.or_else(|| Systemd::detect(&directories)).unwrap_or(Systemd::NEWEST);
-        let mut loaded = Loaded { groups: Vec::new(), diagnostics: Diagnostics::default(), directories, systemd };
+        let mut loaded = Outcome::default();
         let (files, names): (Vec<&Path>, Vec<&Path>) =
             arguments.iter().map(PathBuf::as_path).partition(|argument| is_file(argument));
         if !files.is_empty() {
-            let outcome = pipeline::resolve(self.found(&files), &loaded.directories, &context);
+            let outcome = pipeline::resolve(self.found(&files), &directories, &context);
             loaded.groups.extend(outcome.groups);
             loaded.diagnostics.extend(outcome.diagnostics);
         }
         if files.is_empty() || !names.is_empty() {
             // Also for one group by its name all are read: they are checked against each other.
-            let outcome = pipeline::load(&loaded.directories, &context);
+            let outcome = pipeline::load(&directories, &context);
             if names.is_empty() {
                 loaded.groups.extend(outcome.groups);
                 loaded.diagnostics.extend(outcome.diagnostics);
@@ -86,7 +85,13 @@ impl Input {
                 loaded.groups.extend(chosen(outcome.groups, &names)?);
             }
         }
-        Ok(loaded)
+        for group in &mut loaded.groups {
+            if let Some(source) = &group.source {
+                group.diagnostics.extend(model::left_out(source, systemd));
+                group.diagnostics.sort();
+            }
+        }
+        Ok(Loaded { outcome: loaded, directories, systemd })
     }
 
     /// The named files, and the standard input among them.
@@ -156,9 +161,4 @@ fn chosen(groups: Vec<GroupOutcome>, names: &[&Path]) -> Result<Vec<GroupOutcome
         return Err(Exit::NoSuchGroup);
     }
     Ok(groups.into_iter().filter(|group| names.contains(&Path::new(group.name.as_str()))).collect())
-}
-
-/// How many CPUs this process may use (sched_getaffinity(2)): what `"cpus"` means without `--cpus`.
-fn usable_cpus() -> u32 {
-    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count())
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::check::{diagnostics, has_errors};
 use super::input::{Input, Loaded};
 use super::report::{self, Report, counted};
 use super::{Exit, complain};
@@ -42,7 +41,7 @@ impl Render {
             Ok(loaded) => loaded,
             Err(exit) => return exit,
         };
-        let said = self.report.text(diagnostics(&loaded), &stderr());
+        let said = self.report.text(loaded.outcome.diagnostics(), &stderr());
         let _ = std::io::Write::write_all(&mut stderr(), said.as_bytes());
         let tree = units(&loaded);
         let done = match &self.output {
@@ -53,14 +52,14 @@ impl Render {
             complain(format_args!("{why}"));
             return Exit::Failed;
         }
-        if has_errors(&loaded) { Exit::Invalid } else { Exit::Done }
+        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
     }
 }
 
 /// The units of all groups that are in order. Their names differ: that was checked.
 fn units(loaded: &Loaded) -> UnitTree {
     let mut all = UnitTree::default();
-    for outcome in &loaded.groups {
+    for outcome in &loaded.outcome.groups {
         if let Some(group) = &outcome.group {
             let target = Target { systemd: loaded.systemd, static_target: outcome.static_target };
             all.entries.extend(generate::generate(group, target).entries);
@@ -135,7 +134,7 @@ fn is_foreign(directory: &Path, old: &UnitTree, path: &str) -> bool {
 /// Whether what stands at `path` came from one of the groups of `some`: a file whose first line names the group file,
 /// a link to such a unit, or a link in such a unit's `.wants/`.
 fn is_of(some: &Loaded, old: &UnitTree, new: &UnitTree, path: &str) -> bool {
-    let files: Vec<String> = some.groups.iter().map(|group| group.path.display().to_string()).collect();
+    let files: Vec<String> = some.outcome.groups.iter().map(|group| group.path.display().to_string()).collect();
     let of_group = |path: &str| match old.entries.get(path) {
         Some(Entry::File(text)) => {
             let header = text.lines().next().unwrap_or_default();

@@ -124,7 +124,7 @@ codes! {
     Note {
         /// Left out in user scope, where the unit doesn't exist.
         UserScope "user-scope",
-        /// The running systemd doesn't know the directive yet; it was left out.
+        /// The systemd that the units are for doesn't have the directive yet, or not any more; it was left out.
         TooNew "too-new",
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use copse::diagnostic::{Code, Diagnostic};
 use copse::model::Context;
@@ -21,7 +22,20 @@ pub struct Setup {
     line: &'static str,
     /// Makes it, in the directory of the group files of a root.
     make: fn(&Path) -> std::io::Result<()>,
+    /// Who is to notice.
+    by: By,
 }
+
+/// Who notices.
+enum By {
+    /// Whoever reads the groups.
+    Reading,
+    /// The generator, when it writes.
+    Generator,
+}
+
+/// The generator's output, from the directory of the group files.
+const GENERATED: &str = "../../run/systemd/generator";
 
 const GROUP: &str = "[process.web]\nexec = \"/bin/true\"\n";
 
@@ -31,6 +45,7 @@ pub const ALL: &[Setup] = &[
         code: Code::Unreadable,
         line: "/etc/copse/web.toml: error[unreadable]: this is a directory, where a group file should be",
         make: |copse| fs::create_dir(copse.join("web.toml")),
+        by: By::Reading,
     },
     Setup {
         name: "a_loop_of_links",
@@ -40,6 +55,7 @@ pub const ALL: &[Setup] = &[
             symlink("round", copse.join("web.toml"))?;
             symlink("web.toml", copse.join("round"))
         },
+        by: By::Reading,
     },
     Setup {
         name: "a_fifo_where_a_group_file_should_be",
@@ -49,18 +65,21 @@ pub const ALL: &[Setup] = &[
             let mode = rustix::fs::Mode::from_raw_mode(0o644);
             Ok(rustix::fs::mknodat(CWD, copse.join("web.toml"), FileType::Fifo, mode, 0)?)
         },
+        by: By::Reading,
     },
     Setup {
         name: "a_file_of_50_megabytes",
         code: Code::TooLarge,
         line: "/etc/copse/web.toml: error[too-large]: larger than 4 MiB: this can't be a group file",
         make: |copse| fs::File::create(copse.join("web.toml"))?.set_len(50 << 20),
+        by: By::Reading,
     },
     Setup {
         name: "a_binary_file",
         code: Code::NotUtf8,
         line: "/etc/copse/web.toml: error[not-utf8]: not UTF-8 text: byte 0xff in line 1; save the file as UTF-8",
         make: |copse| fs::write(copse.join("web.toml"), b"\x7fELF\x02\x01\x01\0\xff\xfe"),
+        by: By::Reading,
     },
     Setup {
         name: "a_file_that_everybody_may_write",
@@ -70,18 +89,21 @@ pub const ALL: &[Setup] = &[
             fs::write(copse.join("web.toml"), GROUP)?;
             fs::set_permissions(copse.join("web.toml"), fs::Permissions::from_mode(0o666))
         },
+        by: By::Reading,
     },
     Setup {
         name: "a_file_whose_stem_is_no_name",
         code: Code::GroupName,
         line: "/etc/copse/_web shop.toml: error[group-name]: the stem of the file's name can't be a group's name; a group's name begins with a letter or a digit and holds letters, digits, `_`, `.` and `-`",
         make: |copse| fs::write(copse.join("_web shop.toml"), GROUP),
+        by: By::Reading,
     },
     Setup {
         name: "a_link_that_leads_nowhere",
         code: Code::DanglingLink,
         line: "/etc/copse/web.toml: warning[dangling-link]: a link that leads nowhere: `/nowhere` doesn't exist",
         make: |copse| symlink("/nowhere/web.toml", copse.join("web.toml")),
+        by: By::Reading,
     },
     Setup {
         name: "drop_ins_for_a_group_without_a_file",
@@ -91,6 +113,43 @@ pub const ALL: &[Setup] = &[
             fs::create_dir(copse.join("web.toml.d"))?;
             fs::write(copse.join("web.toml.d/10-local.toml"), GROUP)
         },
+        by: By::Reading,
+    },
+    Setup {
+        name: "a_unit_of_a_package_would_be_hidden",
+        code: Code::Clash,
+        line: "/etc/copse/web.toml:1:10: error[clash]: `web.service` would hide the installed unit `/usr/lib/systemd/system/web.service`; rename it; or put a `web.service` of your own in /etc/systemd, which wins over both",
+        make: |copse| {
+            let units = copse.join("../../usr/lib/systemd/system");
+            fs::create_dir_all(&units)?;
+            fs::write(units.join("web.service"), "[Service]\nExecStart=/bin/true\n")?;
+            fs::write(copse.join("web.toml"), GROUP)
+        },
+        by: By::Reading,
+    },
+    Setup {
+        name: "a_unit_that_cannot_be_written",
+        code: Code::Write,
+        line: "/etc/copse/web.toml:1:1: error[write]: `web.target.wants/web.service` can't be written: Not a directory (os error 20)",
+        make: |copse| {
+            fs::write(copse.join("web.toml"), GROUP)?;
+            let output = copse.join(GENERATED);
+            fs::create_dir_all(&output)?;
+            fs::write(output.join("web.target.wants"), "not a directory")
+        },
+        by: By::Generator,
+    },
+    Setup {
+        name: "a_memory_that_others_could_have_written",
+        code: Code::LastGood,
+        line: "/run/copse/last-good: warning[last-good]: what was remembered since the boot is ignored: it isn't a file that only its owner can read and write",
+        make: |copse| {
+            let state = copse.join("../../run/copse");
+            fs::create_dir_all(&state)?;
+            fs::write(state.join("last-good"), "forged")?;
+            fs::set_permissions(state.join("last-good"), fs::Permissions::from_mode(0o666))
+        },
+        by: By::Generator,
     },
 ];
 
@@ -101,13 +160,30 @@ impl Setup {
         let copse = root.path().join("etc/copse");
         fs::create_dir_all(&copse)?;
         (self.make)(&copse)?;
-        let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
-        let outcome = pipeline::load(&directories, &Context { scope: Scope::System, cpus: 4 });
-        let said: Vec<&Diagnostic> = outcome.diagnostics().collect();
-        let lines: Vec<String> = said.iter().map(|diagnostic| diagnostic.line()).collect();
-        if said.len() != 1 || said[0].code != self.code || lines[0] != self.line {
+        let lines = match self.by {
+            By::Reading => read(root.path()),
+            By::Generator => generate(root.path(), &copse.join(GENERATED))?,
+        };
+        let code = format!("[{}]: ", self.code);
+        if lines.len() != 1 || lines[0] != self.line || !lines[0].contains(&code) {
             return Err(format!("expected {}:\n{}\nbut got:\n{}", self.code, self.line, lines.join("\n")).into());
         }
         Ok(())
     }
+}
+
+/// What is said about the groups of a root.
+fn read(root: &Path) -> Vec<String> {
+    let directories = Directories::new(Scope::System, Some(root.to_owned()), |_| None);
+    let outcome = pipeline::load(&directories, &Context { scope: Scope::System, cpus: 4 });
+    outcome.diagnostics().map(Diagnostic::line).collect()
+}
+
+/// What the generator says; there is no kernel's log below the root, so it does on its standard error.
+fn generate(root: &Path, output: &Path) -> Result<Vec<String>, Failed> {
+    let mut generator = Command::new(env!("CARGO_BIN_EXE_copse-generator"));
+    let ran = generator.arg(output).env_clear().env("COPSE_ROOT", root).output()?;
+    let stderr = String::from_utf8(ran.stderr)?;
+    let root = root.to_str().ok_or("the root's path is plain")?;
+    Ok(stderr.lines().map(|line| line.trim_start_matches("copse-generator: ").replace(root, "")).collect())
 }
