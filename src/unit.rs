@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 pub mod name;
@@ -111,21 +110,24 @@ impl Unit {
     /// The file's text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = String::with_capacity(1024);
+        let mut text = String::with_capacity(2048);
+        let mut push = |parts: [&str; 4]| parts.iter().for_each(|part| text.push_str(part));
         for line in &self.header {
             // A newline would end the comment, and what follows be read as a directive.
-            let _ = writeln!(text, "# {}", crate::diagnostic::one_line(line));
-        }
-        for (section, lines) in self.sections.iter().filter(|(_, lines)| !lines.is_empty()) {
-            if !text.is_empty() {
-                text.push('\n');
+            match line.bytes().any(|byte| byte.is_ascii_control()) {
+                true => push(["# ", &crate::diagnostic::one_line(line), "\n", ""]),
+                false => push(["# ", line, "\n", ""]),
             }
-            let _ = writeln!(text, "[{}]", section.text());
+        }
+        let mut blank = if self.header.is_empty() { "" } else { "\n" };
+        for (section, lines) in self.sections.iter().filter(|(_, lines)| !lines.is_empty()) {
+            push([blank, "[", section.text(), "]\n"]);
+            blank = "\n";
             for line in lines {
-                let _ = match line {
-                    Line::Comment(why) => writeln!(text, "# {why}"),
-                    Line::Directive(name, value) => writeln!(text, "{name}={value}"),
-                };
+                match line {
+                    Line::Comment(why) => push(["# ", why, "\n", ""]),
+                    Line::Directive(name, value) => push([name, "=", value.as_str(), "\n"]),
+                }
             }
         }
         text

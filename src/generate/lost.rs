@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Target;
-use super::context::{header, source};
+use super::context::{origin, place_of_changes, source_path};
 use super::target::drop_in_path;
 use crate::diagnostic::one_line;
 use crate::scope::Scope;
@@ -29,9 +29,11 @@ pub(super) fn invalid(
     let (mut tree, name, reporter) = (UnitTree::default(), name::target(group), name::own("invalid", group));
     let message = Value::plain(&one_line(message));
 
-    let mut unit = Unit::new(header(scope, files, &name));
+    let mut unit = Unit::new(vec![origin(files), place_of_changes(scope, &name)]);
     unit.push(Section::Unit, "Description", message.clone());
-    source(files, &mut unit);
+    if let Some(path) = source_path(files) {
+        unit.push(Section::Unit, "SourcePath", path);
+    }
     unit.push(Section::Unit, "X-CopseGroup", Value::fixed("yes"));
     unit.push_why(
         Section::Unit,
@@ -43,9 +45,11 @@ pub(super) fn invalid(
     let path = if target.static_target { drop_in_path(&name) } else { name };
     tree.file(path, &unit);
 
-    let mut unit = Unit::new(header(scope, files, &reporter));
+    let mut unit = Unit::new(vec![origin(files), place_of_changes(scope, &reporter)]);
     unit.push(Section::Unit, "Description", message);
-    source(files, &mut unit);
+    if let Some(path) = source_path(files) {
+        unit.push(Section::Unit, "SourcePath", path);
+    }
     for line in text.lines().flat_map(short_lines).filter(|line| !line.is_empty()) {
         unit.push(Section::Service, "StandardInputText", Value::input_text(line));
     }

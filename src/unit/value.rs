@@ -51,16 +51,22 @@ impl Value {
     /// `SourcePath=`, `User=`): `%` is doubled.
     #[must_use]
     pub fn plain(text: &str) -> Self {
-        Self::text(&[Part::Literal(text)])
+        // Nearly every text is one that needs nothing done.
+        let special = |byte: u8| byte.is_ascii_control() || matches!(byte, b'%' | b'\\' | b' ');
+        match text.bytes().any(special) {
+            true => Self::text(&[Part::Literal(text)]),
+            false => Self(Cow::Owned(text.to_owned())),
+        }
     }
 
     /// As [`Self::plain`], with specifiers: `WorkingDirectory=`, `ListenStream=`, `EnvironmentFile=`.
     #[must_use]
     pub fn text(parts: &[Part]) -> Self {
-        let mut text = String::new();
+        let mut text = String::with_capacity(64);
         for part in parts {
             match part {
-                Part::Literal(literal) => text.push_str(&literal.replace('%', "%%")),
+                Part::Literal(literal) if literal.contains('%') => text.push_str(&literal.replace('%', "%%")),
+                Part::Literal(literal) => text.push_str(literal),
                 Part::Number(number) => text.push_str(&number.to_string()),
                 Part::Specifier(specifier) => text.push_str(specifier),
                 Part::Variable(name) | Part::Words(name) => text.push_str(name),
@@ -131,7 +137,10 @@ impl Value {
                 lines.push(Self::line(std::mem::take(&mut line)));
             }
             separate(&mut line);
-            line.push_str(&name.replace('%', "%%"));
+            match name.contains('%') {
+                true => line.push_str(&name.replace('%', "%%")),
+                false => line.push_str(name),
+            }
         }
         if !line.is_empty() {
             lines.push(Self::line(line));
@@ -184,7 +193,9 @@ impl Value {
         if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
             text = text.replace(|c: char| c.is_ascii_control() && c != '\t', "\u{fffd}");
         }
-        text.truncate(text.trim_end_matches([' ', '\t']).len());
+        while text.ends_with([' ', '\t']) {
+            text.pop();
+        }
         if text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
             text.push('\\');
         }
