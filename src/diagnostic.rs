@@ -151,6 +151,10 @@ impl Diagnostic {
 /// Replaces what could end a line or steer a terminal.
 #[must_use]
 pub fn one_line(text: &str) -> String {
+    // Nearly all are; and every unit has some.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     text.chars()
         .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
         .map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c })

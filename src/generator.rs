@@ -154,14 +154,17 @@ impl<'a> Run<'a> {
             return None;
         }
         self.names.extend(names);
+        let mut tree = generate::generate(&group, target);
+        // The target alone says it: the processes' units are what they were.
         let title = group.description.as_deref().unwrap_or(group.name.as_str());
         let message = message(&outcome.diagnostics);
         group.description = Some(format!("{title} (its last good units; the group file is broken: {message})"));
-        let mut tree = generate::generate(&group, target);
+        let mut telling = generate::generate(&group, target);
         let target = name::target(&group.name);
         for path in [format!("{target}.d/50-copse.conf"), target] {
-            if let Some(Entry::File(text)) = tree.entries.get_mut(&path) {
-                *text = text.replacen("[Unit]\n", &format!("[Unit]\n{STALE}\n"), 1);
+            if let Some(Entry::File(text)) = telling.entries.remove(&path) {
+                let text = text.replacen("[Unit]\n", &format!("[Unit]\n{STALE}\n"), 1);
+                tree.entries.insert(path, Entry::File(text));
             }
         }
         Some(tree)

@@ -24,6 +24,9 @@ use crate::unit::name::GroupName;
 /// The first line; another version of copse that keeps other things has another number here.
 const FORMAT: &str = "copse last-good 1";
 
+/// How the names of files begin that are being written.
+const TEMPORARY: &str = ".last-good-";
+
 /// What is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
@@ -98,8 +101,9 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    clean(folder);
     // Two runs at once: each has a file of its own, and the one that ends last is remembered.
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let beside = folder.join(format!("{TEMPORARY}{}", std::process::id()));
     let result = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
@@ -113,6 +117,17 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&beside);
     }
     result
+}
+
+/// Removes what killed runs left.
+fn clean(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY));
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 impl Memory {
@@ -268,6 +283,8 @@ mod tests {
         assert_eq!((&memory, diagnostic), (&sample(), None));
         store.write(&memory).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode.ino());
+        // A killed run's is removed on the way.
+        std::fs::write(path.with_file_name(".last-good-4194305"), "").unwrap();
         store.write(&Memory::default()).unwrap();
         assert_ne!(std::fs::metadata(&path).unwrap().ino(), inode.ino());
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);

@@ -3,7 +3,7 @@
 //! The table is made from what four versions print about themselves (`tests/directives/make`), and held against them
 //! by `tests/directives.rs`.
 
-use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 use crate::suggest;
 use crate::unit::Section;
@@ -55,35 +55,17 @@ impl Row {
     }
 }
 
-/// Where the line begins that holds the byte at `at`.
-fn line_start(at: usize) -> usize {
-    TABLE[..at].rfind('\n').map_or(0, |newline| newline + 1)
-}
+/// All rows, sorted. Read once: a generator asks some twenty times for each unit.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| TABLE.lines().filter_map(Row::parse).collect());
 
-/// The offset of the first line that doesn't sort before `section` and `directive`: a binary search over the text,
-/// so that nothing has to be built before the first look.
-fn lower_bound(section: &str, directive: &str) -> usize {
-    let (mut low, mut high) = (0, TABLE.len());
-    while low < high {
-        let start = line_start(low.midpoint(high));
-        let line = TABLE[start..].split('\n').next().unwrap_or_default();
-        let mut cells = line.split('\t');
-        let key = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
-        match key.cmp(&(section, directive)) {
-            Ordering::Less => low = start + line.len() + 1,
-            _ => high = start,
-        }
-    }
-    low
-}
-
-/// The lines from an offset on.
-fn rows(from: usize) -> impl Iterator<Item = Row> {
-    TABLE[from.min(TABLE.len())..].lines().filter_map(Row::parse)
+/// The rows from the first on that doesn't sort before `section` and `directive`.
+fn rows_from(section: &str, directive: &str) -> &'static [Row] {
+    let start = ROWS.partition_point(|row| (row.section, row.directive) < (section, directive));
+    &ROWS[start..]
 }
 
 fn row(section: Section, directive: &str) -> Option<Row> {
-    let found = rows(lower_bound(section.text(), directive)).next()?;
+    let found = *rows_from(section.text(), directive).first()?;
     (found.section == section.text() && found.directive == directive).then_some(found)
 }
 
@@ -100,7 +82,7 @@ pub fn since(section: Section, directive: &str) -> Option<u32> {
 /// The directive of `section` that `directive` was most likely meant to be; never one that newer versions dropped.
 #[must_use]
 pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
-    let all = rows(lower_bound(section.text(), "")).take_while(|row| row.section == section.text());
+    let all = rows_from(section.text(), "").iter().take_while(|row| row.section == section.text());
     suggest::nearest(directive, all.filter(|row| row.removed.is_none()).map(|row| row.directive))
 }
 
@@ -139,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_found_by_its_name() {
-        let all: Vec<Row> = rows(0).collect();
+        let all: Vec<Row> = ROWS.clone();
         assert!(all.len() > 700 && all.len() == TABLE.lines().filter(|line| !line.starts_with('#')).count());
         assert!(all.is_sorted_by(|a, b| (a.section, a.directive) < (b.section, b.directive)));
         for expected in all {

@@ -116,6 +116,10 @@ impl<'a> Chaser<'a> {
                 continue;
             }
             let next = walk.at.join(&name);
+            // Whether or not the root has one: an image often hasn't.
+            if next == Path::new("/dev/null") && walk.left.is_empty() {
+                return Err(Stop::Mask);
+            }
             let here = self.directories.rooted(&next);
             let stat = rustix::fs::lstat(&here).map_err(|error| walk.stop(&next, error))?;
             kind = FileType::from_raw_mode(stat.st_mode);
@@ -173,9 +177,6 @@ impl Walk {
         }
         let text = rustix::fs::readlink(here, Vec::new()).map_err(|error| Stop::Error(link.to_owned(), error))?;
         let text = Path::new(OsStr::from_bytes(text.as_bytes()));
-        if text == Path::new("/dev/null") && self.left.is_empty() {
-            return Err(Stop::Mask);
-        }
         if text.is_absolute() {
             self.at = PathBuf::from("/");
         }
