@@ -3,6 +3,7 @@
 //! Diagnostics are plain values. They are collected along the way and rendered at the end only:
 //! as one line for the kernel log ([`Diagnostic::line`]) or, in the command, with an excerpt.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -169,16 +170,37 @@ fn steers(c: char) -> bool {
     c.is_control() || direction || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// All diagnostics of a run, in the order found, none twice.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+/// All diagnostics of a run, in the order found, none twice, and not without end.
+#[derive(Debug, Default, Clone)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// Where in the list those of one kind at one byte are: comparing each with all would take minutes for a file of
+    /// nothing but mistakes, and PID 1 waits for the generator.
+    seen: HashMap<(Code, u32), Vec<usize>>,
+    /// Those that came after [`Diagnostics::MOST`].
+    left_out: usize,
+    /// Whether an error is among those.
+    left_out_error: bool,
 }
 
 impl Diagnostics {
+    /// Nobody reads more about one group; what comes after is only counted.
+    pub const MOST: usize = 1000;
+
     /// Adds one, unless the same stands there already: a mistake in `[defaults]` is met once per process.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.list.contains(&diagnostic) {
+        if self.list.len() >= Self::MOST {
+            self.left_out += 1;
+            self.left_out_error |= diagnostic.severity() == Severity::Error;
+            return;
+        }
+        let start = match &diagnostic.at {
+            At::Place(place) => place.start,
+            At::Path(_) => 0,
+        };
+        let here = self.seen.entry((diagnostic.code, start)).or_default();
+        if !here.iter().any(|index| self.list[*index] == diagnostic) {
+            here.push(self.list.len());
             self.list.push(diagnostic);
         }
     }
@@ -186,20 +208,27 @@ impl Diagnostics {
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Diagnostics) {
         other.list.into_iter().for_each(|diagnostic| self.push(diagnostic));
+        self.left_out += other.left_out;
+        self.left_out_error |= other.left_out_error;
     }
 
     /// Whether any is an error; warnings and notes don't count.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
+        self.left_out_error || self.list.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
     }
 
     /// In the order of the files' text.
     pub fn sort(&mut self) {
-        self.list.sort_by_key(|diagnostic| match &diagnostic.at {
-            At::Place(place) => (place.file.path.clone(), place.start),
+        let key = |diagnostic: &Diagnostic| match &diagnostic.at {
+            At::Place(place) => (place.path().to_owned(), place.start),
             At::Path(path) => (path.clone(), 0),
-        });
+        };
+        let mut list = std::mem::take(&mut self.list);
+        list.sort_by_cached_key(key);
+        // Their indices changed.
+        self.seen.clear();
+        list.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
     /// One by one.
@@ -211,5 +240,58 @@ impl Diagnostics {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// How many there are besides those that [`Diagnostics::iter`] gives.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+impl PartialEq for Diagnostics {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list && self.left_out == other.left_out
+    }
+}
+
+impl Eq for Diagnostics {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(start: usize) -> Diagnostic {
+        let file = Arc::new(SourceFile { path: "/a.toml".into(), text: "x".repeat(5000) });
+        Diagnostic::new(Code::UnknownKey, &Place::new(&file, start..start + 1), "no such key")
+    }
+
+    #[test]
+    fn none_comes_twice_also_after_sorting() {
+        let mut all = Diagnostics::default();
+        for start in [5, 3, 5, 3, 4] {
+            all.push(at(start));
+            all.sort();
+        }
+        all.push(at(3).help("another"));
+        all.push(at(4));
+        all.sort();
+        let starts: Vec<_> = all.iter().map(|diagnostic| (diagnostic.line(), diagnostic.help.is_some())).collect();
+        assert_eq!(starts.len(), 4);
+        assert!(starts[0].0.starts_with("/a.toml:1:4:") && starts[1].1 && starts[3].0.starts_with("/a.toml:1:6:"));
+    }
+
+    #[test]
+    fn after_a_thousand_they_are_counted_and_still_count() {
+        let mut all = Diagnostics::default();
+        let warning = |start| Diagnostic { code: Code::NotWanted, ..at(start) };
+        (0..Diagnostics::MOST).for_each(|start| all.push(warning(start)));
+        assert!(!all.has_errors() && all.left_out() == 0);
+        all.push(at(4000));
+        all.sort();
+        let mut other = Diagnostics::default();
+        other.extend(all);
+        assert!(other.has_errors());
+        assert_eq!((other.iter().count(), other.left_out()), (Diagnostics::MOST, 1));
     }
 }

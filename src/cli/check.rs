@@ -53,6 +53,8 @@ fn summary(loaded: &Loaded) -> String {
     let counts = Counts::of(loaded.outcome.diagnostics());
     let concerned = groups.iter().filter(|group| !group.diagnostics.is_empty()).count();
     let all = groups.len();
+    let left_out = groups.iter().map(|group| group.diagnostics.left_out()).sum::<usize>() + diagnostics.left_out();
+    let counts = if left_out > 0 { format!("{counts}, {left_out} more") } else { counts.to_string() };
     match (concerned, all) {
         (0, 0) if diagnostics.is_empty() => {
             let places: Vec<_> = loaded.directories.groups.iter().map(|path| path.display().to_string()).collect();
