@@ -13,10 +13,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if word.len() > LONGEST {
         return None;
     }
-    let wanted = folded(word);
+    let wanted = Folded::new(word);
+    let wanted = wanted.chars();
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
-        let have = folded(candidate);
+        let have = Folded::new(candidate);
+        let have = have.chars();
         // The shorter word decides: one slip in `ab` makes any two letters of it.
         let allowed = match wanted.len().min(have.len()) {
             0..=2 => 0,
@@ -27,7 +29,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if wanted.is_empty() || wanted.len().abs_diff(have.len()) > allowed {
             continue;
         }
-        let slips = distance(&wanted, &have);
+        let slips = distance(wanted, have, allowed);
         if slips <= allowed && best.is_none_or(|(fewest, _)| slips < fewest) {
             best = Some((slips, candidate));
         }
@@ -38,28 +40,59 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Whether the two differ only in how words are joined: `RestartSec`, `restart_sec` and `restart-sec`.
 #[must_use]
 pub fn same_word(one: &str, other: &str) -> bool {
-    folded(one) == folded(other)
+    letters(one).eq(letters(other))
 }
 
-/// Without what differs between `kebab-case`, `snake_case` and `CamelCase`.
-fn folded(word: &str) -> Vec<char> {
-    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+/// A word without what differs between `kebab-case`, `snake_case` and `CamelCase`.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase)
 }
 
-/// Slips between two words: Damerau and Levenshtein's distance in the form where no letter is touched twice.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
+/// The letters of a word, on the stack: a file of nothing but mistakes asks hundreds of thousands of times.
+struct Folded {
+    chars: [char; LONGEST],
+    length: usize,
+}
+
+impl Folded {
+    /// Of a word of at most [`LONGEST`] bytes: it has no more letters than that.
+    fn new(word: &str) -> Self {
+        let mut folded = Self { chars: ['\0'; LONGEST], length: 0 };
+        for (place, letter) in folded.chars.iter_mut().zip(letters(word)) {
+            *place = letter;
+            folded.length += 1;
+        }
+        folded
+    }
+
+    fn chars(&self) -> &[char] {
+        &self.chars[..self.length]
+    }
+}
+
+/// Slips between two words: Damerau and Levenshtein's distance in the form where no letter is touched twice. Some
+/// number above `allowed` where there are more than that.
+fn distance(a: &[char], b: &[char], allowed: usize) -> usize {
+    let mut before = [0; LONGEST + 1];
+    let mut above: [usize; LONGEST + 1] = std::array::from_fn(|column| column);
+    let mut row = [0; LONGEST + 1];
     for (i, &from) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
+        row[0] = i + 1;
+        let mut fewest = row[0];
         for (j, &to) in b.iter().enumerate() {
             let mut slips = (above[j] + usize::from(from != to)).min(above[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && from == b[j - 1] && a[i - 1] == to {
                 slips = slips.min(before[j - 1] + 1);
             }
-            row.push(slips);
+            row[j + 1] = slips;
+            fewest = fewest.min(slips);
         }
-        before = std::mem::replace(&mut above, row);
+        // Later rows can't have fewer, not even by a swap: it adds one to the row before this, which has one less
+        // at best.
+        if fewest > allowed {
+            return fewest;
+        }
+        (before, above, row) = (above, row, before);
     }
     above[b.len()]
 }
@@ -113,7 +146,7 @@ mod tests {
 
     #[test]
     fn neighbours_swapped_are_one_slip() {
-        let count = |a: &str, b: &str| distance(&folded(a), &folded(b));
+        let count = |a: &str, b: &str| distance(Folded::new(a).chars(), Folded::new(b).chars(), 9);
         assert_eq!((count("ab", "ba"), count("abc", "abc"), count("", "abc"), count("abc", "")), (1, 0, 3, 3));
         assert_eq!((count("kitten", "sitting"), count("ca", "abc")), (3, 3));
     }
