@@ -256,6 +256,24 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
+fn a_root_that_is_not_there_is_no_empty_one() {
+    let root = Root::new(&[]);
+    let missing = root.path("missing").display().to_string();
+    let ran: Ran =
+        Command::new(env!("CARGO_BIN_EXE_copse")).args(["check", "--root", &missing]).output().unwrap().into();
+    assert_eq!((ran.stderr, ran.status), (format!("copse: `--root`: there is no directory `{missing}`\n"), 2));
+}
+
+#[test]
+fn a_file_of_nothing_but_mistakes_is_cut_short_and_says_so() {
+    let text: String = (0..1500).map(|n| format!("key{n} = 1\n")).collect();
+    let root = Root::new(&[("bad", &format!("{text}[process.a]\nexec = \"/a\"\n"))]);
+    let ran = root.run(&["check"]);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("\n1000 errors, 500 more in 1 of 1 group\n", 5));
+    assert_eq!(root.run(&["check", "--format", "short"]).stdout.lines().count(), 1000);
+}
+
+#[test]
 fn render_prints_each_unit_below_its_path() {
     let root = Root::new(&[("ok", OK), ("web", WEB)]);
     let ran = root.run(&["render", "ok", "--cpus", "2"]);

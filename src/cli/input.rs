@@ -60,9 +60,13 @@ impl Input {
     /// `-`; without any, all groups of the scope.
     ///
     /// # Errors
-    /// [`Exit::NoSuchGroup`], with a line on the standard error.
+    /// [`Exit::NoSuchGroup`], or [`Exit::Usage`] where the root isn't there; with a line on the standard error.
     pub fn load(&self, scope: Scope, arguments: &[PathBuf]) -> Result<Loaded, Exit> {
         let root = self.root.as_ref().map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
+        if let Some(root) = root.as_ref().filter(|root| !root.is_dir()) {
+            super::complain(format_args!("`--root`: there is no directory `{}`", root.display()));
+            return Err(Exit::Usage);
+        }
         let directories = Directories::from_environment(scope, root);
         let context = Context { scope, cpus: self.cpus.unwrap_or_else(generator::cpus) };
         let version = self.systemd_version.map(|version| Systemd { version });
