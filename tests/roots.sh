@@ -44,17 +44,21 @@ packages() { # SUITE
     esac
 }
 
+# Debian 11 is installed with a merged /usr, but a root made from its packages alone isn't, and systemd would
+# look for generators in /lib only. The links have to be there before the first package is unpacked.
+extra_options() { # SUITE
+    # shellcheck disable=SC2016 # expanded by the hook's shell
+    [ "$1" != bullseye ] ||
+        echo '--setup-hook=for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
+}
+
 # The last step of the making. Nothing that a package brought starts by itself: a situation starts what
 # it needs. An administrator's enablement and aliases are links below /etc/systemd/system.
 customize() { # DIRECTORY
-    local root=$1 uid directory
+    local root=$1 uid
     find "$root/etc/systemd/system" -type l -delete
     find "$root/etc/systemd/system" -mindepth 1 -type d -empty -delete
-    # Debian 11's root isn't merged, the others' is; where it is, both are the same directory.
-    for directory in "$root"/{usr/,}lib/systemd/system; do
-        [ ! -d "$directory" ] ||
-            find "$directory" -path '*.wants/*' \( -name 'kres*' -o -name 'knot-*' \) -delete
-    done
+    find "$root/usr/lib/systemd/system" -path '*.wants/*' \( -name 'kres*' -o -name 'knot-*' \) -delete
     rm -f "$root"/etc/rc?.d/*
     : >"$root/etc/machine-id"
     : >"$root/etc/fstab"
@@ -105,7 +109,8 @@ mirror() {
 }
 
 make_root() { # SUITE DIRECTORY
-    local suite=$1 directory=$2 building=$2.building options=() proxy=""
+    local suite=$1 directory=$2 building=$2.building options proxy=""
+    mapfile -t options < <(extra_options "$suite")
     # Roots are for tests and thrown away: an old suite whose Release file ran out is no reason to stop.
     options+=(--aptopt='Acquire::Check-Valid-Until "false"')
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
@@ -122,7 +127,8 @@ make_root() { # SUITE DIRECTORY
 
 root() { # SUITE
     local suite=$1 hash directory
-    hash=$(printf '%s\n' "$suite" "$(packages "$suite")" "$(declare -f customize)" "$(dpkg --print-architecture)" |
+    hash=$(printf '%s\n' "$suite" "$(packages "$suite")" "$(extra_options "$suite")" "$(declare -f customize)" \
+        "$(dpkg --print-architecture)" |
         sha256sum | cut -c 1-12)
     directory="$cache/$suite-$hash"
     if [ ! -d "$directory" ]; then
