@@ -83,13 +83,13 @@ fn a_group_that_was_never_good_says_what_is_wrong_when_it_is_started(m: &Machine
 
 fn a_broken_group_leaves_the_others_alone(m: &Machine) {
     stand_in::install(m);
-    let good = m.group("sound", GOOD);
+    let good = m.group("healthy", GOOD);
     good.start();
-    let pid = m.pid("sound-a.service");
+    let pid = m.pid("healthy-a.service");
     let _broken = m.group("rotten", "[[[");
-    assert_eq!(m.pid("sound-a.service"), pid);
-    assert_eq!(m.property("sound-a.service", "LoadState"), "loaded");
-    kill_and_wait(m, "sound-a.service");
+    assert_eq!(m.pid("healthy-a.service"), pid);
+    assert_eq!(m.property("healthy-a.service", "LoadState"), "loaded");
+    kill_and_wait(m, "healthy-a.service");
 }
 
 const SIGNALLED: &str = r#"
@@ -198,8 +198,8 @@ fn a_full_override_in_etc_wins(m: &Machine) {
 
 fn drop_ins_for_a_process_and_for_all_of_a_group_apply(m: &Machine) {
     stand_in::install(m);
-    m.write("/etc/systemd/system/dropped-a.service.d/x.conf", "[Service]\nEnvironment=ONE=1\n");
-    m.write("/etc/systemd/system/dropped-.service.d/x.conf", "[Service]\nEnvironment=ALL=1\n");
+    m.write("/etc/systemd/system/dropped-a.service.d/one.conf", "[Service]\nEnvironment=ONE=1\n");
+    m.write("/etc/systemd/system/dropped-.service.d/all.conf", "[Service]\nEnvironment=ALL=1\n");
     let group = m.group("dropped", GOOD);
     group.start();
     let environment = |unit: &str| m.read(&format!("/proc/{}/environ", m.pid(unit)));

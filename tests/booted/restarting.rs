@@ -98,7 +98,7 @@ fn a_stop_of_the_target_reaches_every_process_in_reverse_order_and_leaves_no_cgr
         lines.lines().filter(|line| line.contains("asked to stop")).filter_map(|line| process_of(line)).collect();
     assert_eq!(stopped.len(), 4, "{stopped:?}");
     assert_eq!(stopped.last(), Some(&"manager"), "it stops last, as the others are after it: {stopped:?}");
-    let left = m.sh("find /sys/fs/cgroup -path '*copse-order.slice/*' -name cgroup.procs -print");
+    let left = m.sh("find /sys/fs/cgroup -path '*copse-order.slice/*/*' -name cgroup.procs -print");
     assert_eq!(left, "", "no member's cgroup is left");
 }
 
@@ -124,7 +124,7 @@ fn a_process_that_ends_badly_when_asked_to_restart_takes_nobody_down(m: &Machine
             &format!(
                 r#"
                 failure-policy = "{policy}"
-                [process.sulky]
+                [process.moody]
                 exec = "/usr/local/bin/stand-in sulk 1"
                 [process.other]
                 exec = "/usr/local/bin/stand-in run"
@@ -133,8 +133,8 @@ fn a_process_that_ends_badly_when_asked_to_restart_takes_nobody_down(m: &Machine
         );
         group.start();
         let other = m.pid("sulky-other.service");
-        m.systemctl(&["restart", "sulky-sulky.service"]);
-        m.systemctl(&["stop", "sulky-sulky.service"]);
+        m.systemctl(&["restart", "sulky-moody.service"]);
+        m.systemctl(&["stop", "sulky-moody.service"]);
         settle(m, "sulky");
         assert_eq!(m.pid("sulky-other.service"), other, "{policy}");
         assert_eq!(m.property("sulky.target", "ActiveState"), "active", "{policy}");
@@ -148,7 +148,7 @@ fn a_process_that_has_to_be_killed_takes_nobody_down(m: &Machine) {
         "stubborn",
         r#"
         failure-policy = "stop"
-        [process.stubborn]
+        [process.firm]
         exec = "/usr/local/bin/stand-in stubborn"
         ready = "notify"
         timeout-stop-sec = "300ms"
@@ -158,14 +158,14 @@ fn a_process_that_has_to_be_killed_takes_nobody_down(m: &Machine) {
     );
     group.start();
     let other = m.pid("stubborn-other.service");
-    m.systemctl(&["restart", "stubborn-stubborn.service"]);
+    m.systemctl(&["restart", "stubborn-firm.service"]);
     settle(m, "stubborn");
-    m.systemctl(&["stop", "stubborn-stubborn.service"]);
+    m.systemctl(&["stop", "stubborn-firm.service"]);
     settle(m, "stubborn");
     assert_eq!(m.pid("stubborn-other.service"), other);
     assert_eq!(m.property("stubborn.target", "ActiveState"), "active");
     m.systemctl(&["restart", "stubborn.target"]);
-    assert_eq!(m.property("stubborn-stubborn.service", "ActiveState"), "active");
+    assert_eq!(m.property("stubborn-firm.service", "ActiveState"), "active");
 }
 
 /// Until the judgement on a failed process is over: the checker is started by the failure itself, so it has a job

@@ -161,6 +161,6 @@ fn five_hundred_instances_of_a_process_with_a_long_name_start(m: &Machine) {
     assert_eq!(active.lines().count(), 500);
     let stop = m.run_within(Duration::from_secs(120), &["systemctl", "stop", "system-copse-crowd.slice"]);
     assert_eq!(stop.status, 0, "{stop:?}");
-    let left = m.sh("find /sys/fs/cgroup -path '*copse-crowd.slice/*' -name cgroup.procs -print");
+    let left = m.sh("find /sys/fs/cgroup -path '*copse-crowd.slice/*/*' -name cgroup.procs -print");
     assert_eq!(left, "");
 }

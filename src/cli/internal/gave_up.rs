@@ -17,6 +17,9 @@ use crate::scope::Scope;
 /// `systemctl start`, and a whole group is at stake.
 const SECOND_THOUGHT: Duration = Duration::from_millis(100);
 
+/// How long a restart is waited for. One that takes longer to come meets a program that is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Judges `unit`, a service's name without its suffix, and acts on it.
 pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
     let unit = format!("{unit}.service");
@@ -34,7 +37,7 @@ pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
 }
 
 async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit> {
-    let properties = systemd.properties(unit).await?;
+    let properties = settled(systemd, unit).await?;
     let first = failure(&properties);
     if judge(&first) != Judgement::GaveUp {
         return Ok(Exit::Done);
@@ -62,6 +65,33 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
     manager.stop_unit(&format!("{group}.target"), "replace").await?;
     manager.start_unit(&format!("copse-failed@{group}.target"), "replace").await?;
     Ok(Exit::Done)
+}
+
+/// The unit's properties once the restart that it waits for has been tried, or isn't near.
+///
+/// A failure that comes while this program still runs doesn't start it a second time: systemd merges the two starts.
+/// So the last failure, the one that the start limit makes, would go unheard if it followed soon enough on the crash
+/// before it, as it does on a busy machine or after a short `RestartSec=`.
+async fn settled(systemd: &Connected, unit: &str) -> zbus::Result<HashMap<String, OwnedVariant>> {
+    let mut pause = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        let properties = systemd.properties(unit).await?;
+        let now = failure(&properties);
+        let near = Duration::from_micros(now.restart_usec) < PATIENCE && waited < PATIENCE;
+        if !near || !matches!(judge(&now), Judgement::Repaired | Judgement::Busy) || is_up(&properties) {
+            return Ok(properties);
+        }
+        tokio::time::sleep(pause).await;
+        waited += pause;
+        pause = (pause * 2).min(SECOND_THOUGHT);
+    }
+}
+
+/// Whether it runs again: then its next failure comes long after this program's end.
+fn is_up(properties: &HashMap<String, OwnedVariant>) -> bool {
+    let state: String = get(properties, "ActiveState").unwrap_or_default();
+    matches!(state.as_str(), "active" | "reloading" | "refreshing")
 }
 
 /// The group among the targets that `unit` is part of: the longest name that `unit` begins with, as units of
