@@ -1,5 +1,6 @@
 //! `systemd-analyze verify`, over a root of its own that holds the units, what they execute, and systemd's own targets.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,7 @@ fn version() -> Result<Systemd, Failed> {
 /// Asked about the units for the version that is there: another one's may hold what it doesn't know.
 pub fn check(case: &Case) -> Result<(), Failed> {
     let mut tree = case.generate(version()?)?;
+    let boot = want_at_boot(&mut tree, case.scope);
     let root = tempfile::tempdir()?;
     let (directory, shipped) = match case.scope {
         Scope::System => ("usr/lib/systemd/system", "units"),
@@ -67,12 +69,29 @@ pub fn check(case: &Case) -> Result<(), Failed> {
         }
     }
     crate::write(&tree, &units)?;
-    let output = command.args(names(&tree, case)).output()?;
+    let output = command.arg(boot).args(names(&tree, case)).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     if output.status.success() && said.is_empty() {
         return Ok(());
     }
     Err(format!("{}\n{said}", output.status).into())
+}
+
+/// Has every group started by the boot, and says what the boot starts: ordering cycles show only where all of it is
+/// started at once, because services are ordered after basic.target and don't pull it in.
+fn want_at_boot(tree: &mut UnitTree, scope: Scope) -> &'static str {
+    let boot = if scope == Scope::User { "default.target" } else { "multi-user.target" };
+    let targets: BTreeSet<String> = tree
+        .entries
+        .keys()
+        .filter_map(|path| path.split('/').next())
+        .filter_map(|first| first.strip_suffix(".d").unwrap_or(first).strip_suffix(".target"))
+        .map(|group| format!("{group}.target"))
+        .collect();
+    for target in targets {
+        tree.link(format!("{boot}.wants/{target}"), format!("../{target}"));
+    }
+    boot
 }
 
 fn texts(tree: &UnitTree) -> impl Iterator<Item = &String> {
