@@ -38,7 +38,7 @@ impl Check {
             complain(format_args!("the diagnostics can't be written: {error}"));
             return Exit::Failed;
         }
-        if self.report.format == Format::Auto {
+        if self.report.format == Format::Auto || left_out(&loaded) > 0 {
             use std::io::Write as _;
             let gap = if all.is_empty() { "" } else { "\n" };
             let _ = writeln!(stderr(), "{gap}{}", summary(&loaded));
@@ -47,13 +47,19 @@ impl Check {
     }
 }
 
+/// How many diagnostics were only counted.
+fn left_out(loaded: &Loaded) -> usize {
+    let Outcome { groups, diagnostics } = &loaded.outcome;
+    groups.iter().map(|group| group.diagnostics.left_out()).sum::<usize>() + diagnostics.left_out()
+}
+
 /// `2 errors, 1 warning in 1 of 3 groups`
 fn summary(loaded: &Loaded) -> String {
     let Outcome { groups, diagnostics } = &loaded.outcome;
     let counts = Counts::of(loaded.outcome.diagnostics());
     let concerned = groups.iter().filter(|group| !group.diagnostics.is_empty()).count();
     let all = groups.len();
-    let left_out = groups.iter().map(|group| group.diagnostics.left_out()).sum::<usize>() + diagnostics.left_out();
+    let left_out = left_out(loaded);
     let counts = if left_out > 0 { format!("{counts}, {left_out} more") } else { counts.to_string() };
     match (concerned, all) {
         (0, 0) if diagnostics.is_empty() => {
