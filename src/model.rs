@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 mod command;
 mod group;
-mod keys;
+pub mod keys;
 mod limit;
 mod order;
 mod pass;
