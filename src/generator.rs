@@ -11,10 +11,10 @@ use crate::generate::{self, Target};
 use crate::kmsg::Log;
 use crate::memory::{Memory, Store};
 use crate::model::{self, Context};
-use crate::pipeline::{self, GroupOutcome, guarded};
+use crate::pipeline::{Checks, GroupOutcome, guarded};
 use crate::running::Running;
 use crate::scope::Directories;
-use crate::source::Source;
+use crate::source::{self, Source};
 use crate::systemd::Systemd;
 use crate::tree::{Failure, Writer};
 use crate::unit::name;
@@ -53,16 +53,27 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
     };
     let (store, memory) = recall(directories, &mut tell);
     let context = Context { scope: directories.scope, cpus: cpus() };
-    let outcome = pipeline::load(directories, &context);
-    outcome.diagnostics.iter().for_each(&mut tell);
-    let mut run = Run::new(directories, context, memory, &mut writer, &outcome.groups);
-    for mut group in outcome.groups {
+    let found = source::find(directories);
+    found.diagnostics.iter().for_each(&mut tell);
+    let mut run = Run::new(directories, context, memory, &mut writer);
+    let mut finish = |run: &mut Run, mut group: GroupOutcome| {
         let path = group.path.clone();
         if let Err(mistake) = guarded(&path, || run.group(&mut group)) {
             group.diagnostics.push(mistake);
         }
         group.diagnostics.iter().for_each(&mut tell);
+    };
+    // One after the other, so that a thousand groups needn't be in memory at once. The broken ones come last: which
+    // names their last good units may take is known then.
+    let mut broken = Vec::new();
+    for group in found.groups {
+        let group = run.checks.read(group, &context);
+        match group.group {
+            Some(_) => finish(&mut run, group),
+            None => broken.push(group),
+        }
     }
+    broken.into_iter().for_each(|group| finish(&mut run, group));
     run.vanished();
     run.keep_gone().iter().for_each(&mut tell);
     let next = run.next;
@@ -91,31 +102,22 @@ struct Run<'a> {
     memory: Memory,
     next: Memory,
     writer: &'a mut Writer,
-    /// All names of good groups, which a stale one must not take.
-    names: HashSet<String>,
-    /// The files written, without links.
-    written: HashSet<String>,
+    checks: Checks,
+    /// The paths that were written.
+    written: Vec<String>,
     /// Files of the last run that this one doesn't have.
     lost: BTreeMap<String, String>,
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        directories: &'a Directories,
-        context: Context,
-        memory: Memory,
-        writer: &'a mut Writer,
-        groups: &[GroupOutcome],
-    ) -> Self {
+    fn new(directories: &'a Directories, context: Context, memory: Memory, writer: &'a mut Writer) -> Self {
         // What the oldest version takes, all later ones take too; the other way round a value that isn't known yet
         // (a `Type=`, say) would make systemd drop the line, and the service something else.
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::OLDEST);
-        let broken = groups.iter().any(|group| group.group.is_none());
-        let good = groups.iter().filter(|_| broken).filter_map(|outcome| outcome.group.as_ref());
-        let names = good.flat_map(generate::unit_names).collect();
+        let checks = Checks::new(directories);
         let next = Memory { cpus: context.cpus, ..Memory::default() };
-        let (written, lost) = (HashSet::new(), BTreeMap::new());
-        Self { directories, context, systemd, memory, next, writer, names, written, lost }
+        let (written, lost) = (Vec::new(), BTreeMap::new());
+        Self { directories, context, systemd, memory, next, writer, checks, written, lost }
     }
 
     /// Writes one group's units; what goes wrong with that joins its diagnostics.
@@ -133,7 +135,7 @@ impl<'a> Run<'a> {
                 (stale.unwrap_or_else(|| invalid(outcome, self.context, target)), used)
             }
         };
-        for failure in self.write(&tree) {
+        for failure in self.writer.write(&tree) {
             outcome.diagnostics.push(unwritten(outcome, failure));
         }
         if let Some(last) = &last
@@ -141,19 +143,18 @@ impl<'a> Run<'a> {
         {
             self.lose(last, target, &tree);
         }
+        self.written.extend(tree.entries.into_keys());
         if let Some(used) = used {
             self.next.groups.insert(outcome.name.clone(), used);
         }
     }
 
     /// The units of the last good text, which say that there is a newer one.
-    fn stale(&mut self, last: &Source, outcome: &GroupOutcome, target: Target) -> Option<UnitTree> {
+    fn stale(&self, last: &Source, outcome: &GroupOutcome, target: Target) -> Option<UnitTree> {
         let mut group = model::read(last, &self.context).0?;
-        let names = generate::unit_names(&group);
-        if names.iter().any(|name| self.names.contains(name)) {
+        if generate::unit_names(&group).iter().any(|unit| self.checks.other(unit, &group.name).is_some()) {
             return None;
         }
-        self.names.extend(names);
         let mut tree = generate::generate(&group, target);
         // The target alone says it: the processes' units are what they were.
         let title = group.description.as_deref().unwrap_or(group.name.as_str());
@@ -168,13 +169,6 @@ impl<'a> Run<'a> {
             }
         }
         Some(tree)
-    }
-
-    fn write(&mut self, tree: &UnitTree) -> Vec<Failure> {
-        let failures = self.writer.write(tree);
-        let files = tree.entries.iter().filter(|(_, entry)| matches!(entry, Entry::File(_)));
-        self.written.extend(files.map(|(path, _)| path.clone()));
-        failures
     }
 
     /// Notes what `last` had and `tree` doesn't.
@@ -203,7 +197,7 @@ impl<'a> Run<'a> {
     fn keep_gone(&mut self) -> Vec<Diagnostic> {
         let mut candidates = std::mem::take(&mut self.memory.gone);
         candidates.append(&mut self.lost);
-        candidates.retain(|path, _| !self.written.contains(path));
+        self.written.iter().for_each(|path| drop(candidates.remove(path)));
         if candidates.is_empty() {
             return Vec::new();
         }

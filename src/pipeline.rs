@@ -70,17 +70,75 @@ pub fn load_files(paths: &[&Path], directories: &Directories, context: &Context)
 /// Reads what was found, and checks it.
 #[must_use]
 pub fn resolve(found: Found, directories: &Directories, context: &Context) -> Outcome {
-    let mut groups: Vec<_> = found.groups.into_iter().map(|group| read(group, context)).collect();
-    let installed = Installed::read(directories);
-    let mut taken = HashMap::new();
-    for group in &mut groups {
-        let target = name::target(&group.name);
-        group.static_target = installed.is_static(&target);
-        group.foreign_target = !group.static_target && installed.hidden_by(&target).is_some();
-        check_names(group, &installed, &mut taken);
-        group.diagnostics.sort();
-    }
+    let mut checks = Checks::new(directories);
+    let groups = found.groups.into_iter().map(|group| checks.read(group, context)).collect();
     Outcome { groups, diagnostics: found.diagnostics }
+}
+
+/// What groups are checked against: what is installed, and the groups before them.
+#[derive(Debug)]
+pub struct Checks {
+    installed: Installed,
+    /// The good groups, and which of them makes a unit.
+    groups: Vec<GroupName>,
+    taken: HashMap<String, usize>,
+}
+
+impl Checks {
+    /// No group yet.
+    #[must_use]
+    pub fn new(directories: &Directories) -> Self {
+        Self { installed: Installed::read(directories), groups: Vec::new(), taken: HashMap::new() }
+    }
+
+    /// Reads a group and checks it. To be called in the order of their names: of two that make the same unit the
+    /// first is right.
+    pub fn read(&mut self, found: FoundGroup, context: &Context) -> GroupOutcome {
+        let mut outcome = read(found, context);
+        let target = name::target(&outcome.name);
+        outcome.static_target = self.installed.is_static(&target);
+        outcome.foreign_target = !outcome.static_target && self.installed.hidden_by(&target).is_some();
+        self.names(&mut outcome, &target);
+        outcome.diagnostics.sort();
+        outcome
+    }
+
+    /// The good group that makes `unit`, if it is another one than `group`.
+    #[must_use]
+    pub fn other(&self, unit: &str, group: &GroupName) -> Option<&GroupName> {
+        self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
+    }
+
+    fn names(&mut self, outcome: &mut GroupOutcome, target: &str) {
+        let Some(group) = &outcome.group else { return };
+        let names = match guarded(&outcome.path, || generate::unit_names(group)) {
+            Ok(names) => names,
+            Err(diagnostic) => {
+                outcome.diagnostics.push(diagnostic);
+                outcome.group = None;
+                return;
+            }
+        };
+        for unit in &names {
+            if let Some(other) = self.taken.get(unit).map(|at| &self.groups[*at]) {
+                let message = format!("`{unit}` is a unit of group `{other}` already");
+                let help = "rename the process, or one of the groups";
+                outcome.diagnostics.push(Diagnostic::new(Code::UnitName, place(group, unit), message).help(help));
+            } else if !(outcome.static_target && unit == target)
+                && let Some(hidden) = self.installed.hidden_by(unit)
+            {
+                let message = format!("`{unit}` would hide the installed unit `{}`", hidden.display());
+                let help = format!("rename it; or put a `{unit}` of your own in /etc/systemd, which wins over both");
+                outcome.diagnostics.push(Diagnostic::new(Code::Clash, place(group, unit), message).help(help));
+            }
+        }
+        if outcome.diagnostics.has_errors() {
+            outcome.group = None;
+        } else {
+            self.taken.extend(names.into_iter().map(|unit| (unit, self.groups.len())));
+            self.groups.push(outcome.name.clone());
+        }
+    }
 }
 
 fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
@@ -96,38 +154,6 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
         }
     }
     GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, diagnostics }
-}
-
-/// Compares the names of a group's units with those of the groups before it, and with what packages installed.
-fn check_names(outcome: &mut GroupOutcome, installed: &Installed, taken: &mut HashMap<String, GroupName>) {
-    let Some(group) = &outcome.group else { return };
-    let names = match guarded(&outcome.path, || generate::unit_names(group)) {
-        Ok(names) => names,
-        Err(diagnostic) => {
-            outcome.diagnostics.push(diagnostic);
-            outcome.group = None;
-            return;
-        }
-    };
-    let target = name::target(&group.name);
-    for unit in &names {
-        if let Some(other) = taken.get(unit) {
-            let message = format!("`{unit}` is a unit of group `{other}` already");
-            let help = "rename the process, or one of the groups";
-            outcome.diagnostics.push(Diagnostic::new(Code::UnitName, place(group, unit), message).help(help));
-        } else if !(outcome.static_target && *unit == target)
-            && let Some(hidden) = installed.hidden_by(unit)
-        {
-            let message = format!("`{unit}` would hide the installed unit `{}`", hidden.display());
-            let help = format!("rename it; or put a `{unit}` of your own in /etc/systemd, which wins over both");
-            outcome.diagnostics.push(Diagnostic::new(Code::Clash, place(group, unit), message).help(help));
-        }
-    }
-    if outcome.diagnostics.has_errors() {
-        outcome.group = None;
-    } else {
-        taken.extend(names.into_iter().map(|unit| (unit, outcome.name.clone())));
-    }
 }
 
 /// Where the process or setup step is defined that `unit` belongs to.

@@ -137,9 +137,9 @@ fn links_that_lead_nowhere_are_warnings() {
         0,
         &[
             "/usr/lib/copse: warning[dangling-link]: a link that leads round in a circle",
+            "/etc/copse/good.toml.d/x.toml: warning[dangling-link]: a link that leads nowhere: `/etc/y` doesn't exist",
             "/etc/copse/b.toml: warning[dangling-link]: a link that leads nowhere: `/nonexistent` doesn't exist",
             "/etc/copse/c.toml: warning[dangling-link]: a link that leads round in a circle",
-            "/etc/copse/good.toml.d/x.toml: warning[dangling-link]: a link that leads nowhere: `/etc/y` doesn't exist",
         ],
     );
     assert!(outcome.has("good.service") && !outcome.has("b.target") && !outcome.has("c.target"));
