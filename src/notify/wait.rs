@@ -1,10 +1,19 @@
 //! `copse-notify wait`: the form for `ExecStartPost=` and for scripts.
 //!
-//! In a unit this is the form for `ready = {…}`: `ExecStart=` stays the
-//! program as written, no process of ours is left, and `Type=exec` with
-//! `NotifyAccess=exec` lets nobody but the unit's own commands set its status
-//! text. systemd keeps the unit activating until the command ends, but notices
-//! a main process that dies meanwhile only then; so its end is watched here.
+//! In a unit this is the form for `ready = {…}`. Measured against the chain
+//! load on 252 and 257, with a server that listens after 200 ms:
+//!
+//! - From listening to *active* it took 1.6 ms longer (a process has to end and
+//!   be reaped); from the death of the main process to *failed* 0.3 ms longer.
+//!   systemd notices that death only when this command ends, so it is watched
+//!   here, by pidfd: half a millisecond, not the rest of a time-out.
+//! - `ExecStart=` stays the program as the author wrote it.
+//! - `Type=exec` with `NotifyAccess=exec` is enough, and only for the status
+//!   text: no process of the service can speak for it, and a unit whose
+//!   `RestrictAddressFamilies=` leaves out `AF_UNIX` still gets ready (a chain
+//!   load there can't send `READY=1`, and the start times out).
+//! - Both run in the unit's own sandbox and network, both leave nothing behind.
+//!   In `PrivatePIDs=` (257) this form can't see the main process.
 
 use rustix::process::Pid;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 /// Half of the 100 ms within which a start has to fail after the death.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -51,6 +51,13 @@ impl Watched {
     pub fn open(pid: Pid) -> Watched {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(descriptor) => Watched::Descriptor(descriptor),
+            // With `PrivatePIDs=` (257) each command of a unit is the first
+            // process of a PID namespace of its own, in which the number means
+            // nothing.
+            Err(Errno::SRCH) if getpid().is_init() => {
+                eprintln!("copse-notify: the end of the process {pid} can't be watched from this PID namespace");
+                Watched::Nobody
+            }
             Err(Errno::SRCH) => Watched::Ended,
             Err(_) => Watched::by_number(pid),
         }

@@ -22,8 +22,8 @@ const LISTEN: &str = "0A";
 /// Looks once; `proc` is where proc(5) is mounted.
 ///
 /// # Errors
-/// [`Miss::NotYet`] with the reason; a socket that another service holds, or
-/// that may not be looked at, has one of its own.
+/// [`Miss::NotYet`] with the reason; that another service holds it has one of
+/// its own.
 pub fn held(proc: &Path, port: u16, service: Option<Pid>) -> Result<(), Miss> {
     let sockets = listeners(proc, port)?;
     if sockets.is_empty() {
@@ -35,28 +35,36 @@ pub fn held(proc: &Path, port: u16, service: Option<Pid>) -> Result<(), Miss> {
     }
     let mut hidden = false;
     for process in processes(proc) {
-        let path = proc.join(&process);
         let inside = own_groups(proc, &process).iter().any(|group| groups.iter().any(|own| is_below(group, own)));
         if !inside {
             continue;
         }
-        match fs::read_dir(path.join("fd")) {
-            Ok(links) => {
-                let holds = links.flatten().any(|link| {
-                    fs::read_link(link.path()).is_ok_and(|target| sockets.contains(&*target.to_string_lossy()))
-                });
-                if holds {
-                    return Ok(());
-                }
-            }
+        match holds(&proc.join(&process).join("fd"), &sockets) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
             Err(error) => hidden |= error.kind() == std::io::ErrorKind::PermissionDenied,
         }
     }
-    Err(Miss::NotYet(if hidden {
-        "somebody listens there, but the service's descriptors can't be looked at".to_owned()
-    } else {
-        "it is held by another service".to_owned()
-    }))
+    // Where the kernel refuses the look (an `ExecStartPost=` under
+    // `PrivateUsers=` is in a user namespace of its own; so may a process be
+    // that has changed its user), a listener in the service's network is all
+    // that can be known, and no less than a connection would tell.
+    match hidden {
+        true => Ok(()),
+        false => Err(Miss::NotYet("it is held by another service".to_owned())),
+    }
+}
+
+/// Whether one of the descriptors is one of the sockets.
+fn holds(descriptors: &Path, sockets: &BTreeSet<String>) -> std::io::Result<bool> {
+    for link in fs::read_dir(descriptors)? {
+        match fs::read_link(link?.path()) {
+            Ok(target) if sockets.contains(&*target.to_string_lossy()) => return Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(false)
 }
 
 /// The link texts (`socket:[INODE]`) of the sockets that listen on the port.
