@@ -10,6 +10,7 @@ use crate::model::*;
 use crate::unit::name::{InstanceName, ProcessName};
 use crate::unit::{Entry, Section, syntax};
 
+mod hostile;
 mod kinds;
 mod rules;
 
