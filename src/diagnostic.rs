@@ -205,6 +205,17 @@ impl Diagnostics {
         }
     }
 
+    /// Adds the error that `make` makes; once there are [`Diagnostics::MOST`], it is only counted. For mistakes whose
+    /// fix is searched for: a file of nothing else would take minutes, and PID 1 waits.
+    pub fn push_error(&mut self, make: impl FnOnce() -> Diagnostic) {
+        if self.list.len() < Self::MOST {
+            self.push(make());
+        } else {
+            self.left_out += 1;
+            self.left_out_error = true;
+        }
+    }
+
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Diagnostics) {
         other.list.into_iter().for_each(|diagnostic| self.push(diagnostic));

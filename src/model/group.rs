@@ -172,34 +172,27 @@ fn section<'a>(key: &str, table: &'a Table, diagnostics: &mut Diagnostics) -> Op
 }
 
 fn check_keys(table: &Table, diagnostics: &mut Diagnostics) {
-    for (key, entry) in &table.0 {
-        if keys::GROUP_KEYS.contains(&key.as_str()) {
-            continue;
-        }
-        let diagnostic = match (suggest::nearest(key, keys::GROUP_KEYS.iter().copied()), keys::find(key)) {
-            (_, Some(_)) => Diagnostic::new(
-                Code::MisplacedKey,
-                &entry.key,
-                format!("`{key}` is a key of a process, but it stands outside of any"),
-            )
-            .help("move it below a header such as `[process.NAME]`, or below `[defaults]` for all"),
-            (Some(near), None) => {
-                Diagnostic::new(Code::UnknownKey, &entry.key, format!("a group has no key `{}`", shown(key)))
-                    .help(format!("did you mean `{near}`?"))
-            }
-            (None, None) => {
-                let diagnostic =
-                    Diagnostic::new(Code::UnknownKey, &entry.key, format!("a group has no key `{}`", shown(key)));
-                match entry.node.as_table() {
-                    Some(_) => diagnostic.help(format!("a process is `[process.{}]`", key.to_ascii_lowercase())),
-                    None => match pass::as_directive("process.NAME", key, entry) {
-                        Some(lines) => diagnostic.help(lines),
-                        None => diagnostic,
-                    },
-                }
-            }
-        };
-        diagnostics.push(diagnostic);
+    for (key, entry) in table.0.iter().filter(|(key, _)| !keys::GROUP_KEYS.contains(&key.as_str())) {
+        diagnostics.push_error(|| wrong_key(key, entry));
+    }
+}
+
+fn wrong_key(key: &str, entry: &Entry) -> Diagnostic {
+    let new = |code, message: String| Diagnostic::new(code, &entry.key, message);
+    if keys::find(key).is_some() {
+        return new(Code::MisplacedKey, format!("`{key}` is a key of a process, but it stands outside of any"))
+            .help("move it below a header such as `[process.NAME]`, or below `[defaults]` for all");
+    }
+    let diagnostic = new(Code::UnknownKey, format!("a group has no key `{}`", shown(key)));
+    if let Some(near) = suggest::nearest(key, keys::GROUP_KEYS.iter().copied()) {
+        return diagnostic.help(format!("did you mean `{near}`?"));
+    }
+    if entry.node.as_table().is_some() {
+        return diagnostic.help(format!("a process is `[process.{}]`", shown(&key.to_ascii_lowercase())));
+    }
+    match pass::as_directive("process.NAME", key, entry) {
+        Some(lines) => diagnostic.help(lines),
+        None => diagnostic,
     }
 }
 

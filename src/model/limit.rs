@@ -48,8 +48,13 @@ pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &m
     let restart_word = restart(table, context, ready, diagnostics);
     let restart = Restart::from_word(restart_word);
     let restart_sec = span_or("restart-sec", table, "1s", diagnostics);
-    let timeout_start =
-        span_or("timeout-start-sec", table, if context.role == Role::Setup { "10min" } else { "90s" }, diagnostics);
+    // What a timer starts runs as long as it takes, as systemd's own default for `Type=oneshot` has it: nobody waits.
+    let timeout_start = match context.role {
+        Role::Auto | Role::Manual => "90s",
+        Role::Setup => "10min",
+        Role::Timed => "infinity",
+    };
+    let timeout_start = span_or("timeout-start-sec", table, timeout_start, diagnostics);
     let burst = table
         .get("start-limit-burst")
         .and_then(|entry| value::integer("start-limit-burst", &entry.node, (0, i64::from(i32::MAX)), diagnostics));

@@ -58,7 +58,7 @@ fn own_order(
         };
         match roles.get(&name) {
             _ if removed.contains(&name) => {}
-            None => diagnostics.push(unknown(node, text, roles)),
+            None => diagnostics.push_error(|| unknown(node, text, roles)),
             Some(_) if name == *member.name => {
                 diagnostics.push(Diagnostic::new(
                     Code::Cycle,

@@ -97,29 +97,29 @@ pub fn merge<'a>(
 /// Reports every key of `table` that can't stand there, with the fix.
 pub fn check_keys(header: &str, table: &Table, place: u8, diagnostics: &mut Diagnostics) {
     for (name, entry) in &table.0 {
-        let new = |code, message: String| Diagnostic::new(code, &entry.key, message);
-        let diagnostic = match keys::find(name) {
-            Some(key) if key.places & place != 0 => continue,
-            Some(key) => {
-                new(Code::MisplacedKey, format!("`{name}` can't stand in `[{header}]`")).help(where_instead(key))
-            }
-            None if keys::GROUP_KEYS.contains(&name.as_str()) => {
-                let message = format!("`{name}` is a key of the group, but it stands below the header `[{header}]`");
-                new(Code::MisplacedKey, message).help("move it up, above the first line that begins with `[`")
-            }
-            None => {
-                let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
-                let known = keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
-                // A directive whose key exists under its own name (`RestartSec`) is that key; another is pass-through.
-                match (suggest::nearest(name, known.clone()), pass::as_directive(header, name, entry)) {
-                    (Some(near), Some(lines)) if !suggest::same_word(near, name) => diagnostic.help(lines),
-                    (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
-                    (None, Some(lines)) => diagnostic.help(lines),
-                    (None, None) => diagnostic,
-                }
-            }
-        };
-        diagnostics.push(diagnostic);
+        if keys::find(name).is_none_or(|key| key.places & place == 0) {
+            diagnostics.push_error(|| wrong_key(header, name, entry, place));
+        }
+    }
+}
+
+fn wrong_key(header: &str, name: &str, entry: &Entry, place: u8) -> Diagnostic {
+    let new = |code, message: String| Diagnostic::new(code, &entry.key, message);
+    if let Some(key) = keys::find(name) {
+        return new(Code::MisplacedKey, format!("`{name}` can't stand in `[{header}]`")).help(where_instead(key));
+    }
+    if keys::GROUP_KEYS.contains(&name) {
+        let message = format!("`{name}` is a key of the group, but it stands below the header `[{header}]`");
+        return new(Code::MisplacedKey, message).help("move it up, above the first line that begins with `[`");
+    }
+    let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
+    let known = keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
+    // A directive whose key exists under its own name (`RestartSec`) is that key; another is pass-through.
+    match (suggest::nearest(name, known), pass::as_directive(header, name, entry)) {
+        (Some(near), Some(lines)) if !suggest::same_word(near, name) => diagnostic.help(lines),
+        (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
+        (None, Some(lines)) => diagnostic.help(lines),
+        (None, None) => diagnostic,
     }
 }
 

@@ -358,16 +358,16 @@ fn user_is_valid(text: &str) -> bool {
 
 /// All keys of `table` that aren't among `known`: each a diagnostic, with the near one.
 pub fn unknown_keys(what: &str, table: &Table, known: &[&str], diagnostics: &mut Diagnostics) {
-    for (key, entry) in &table.0 {
-        if !known.contains(&key.as_str()) {
-            let mut diagnostic =
-                Diagnostic::new(Code::UnknownKey, &entry.key, format!("{what} has no key `{}`", shown(key)));
-            diagnostic = match suggest::nearest(key, known.iter().copied()) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic.help(format!("it takes {}", quoted_keys(known))),
-            };
-            diagnostics.push(diagnostic);
-        }
+    for (key, entry) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+        diagnostics.push_error(|| {
+            let message = format!("{what} has no key `{}`", shown(key));
+            Diagnostic::new(Code::UnknownKey, &entry.key, message).help(
+                match suggest::nearest(key, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("it takes {}", quoted_keys(known)),
+                },
+            )
+        });
     }
 }
 
