@@ -20,6 +20,7 @@ mod details;
 mod editing;
 mod failing;
 mod group;
+mod judging;
 mod machine;
 mod pool;
 mod restarting;
@@ -53,6 +54,7 @@ const SITUATIONS: &[&[Situation]] = &[
     starting::SITUATIONS,
     restarting::SITUATIONS,
     failing::SITUATIONS,
+    judging::SITUATIONS,
     setting_up::SITUATIONS,
     editing::SITUATIONS,
     sockets::SITUATIONS,
