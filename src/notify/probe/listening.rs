@@ -33,7 +33,9 @@ pub fn held(proc: &Path, port: u16, service: Option<Pid>) -> Result<(), Miss> {
     if let Some(pid) = service {
         groups.extend(own_groups(proc, &pid.as_raw_nonzero().to_string()));
     }
-    let mut hidden = false;
+    // A main process that isn't there to be seen (`PrivatePIDs=`,
+    // `ProtectProc=invisible`) can't be looked at either.
+    let mut hidden = service.is_some_and(|pid| !proc.join(pid.as_raw_nonzero().to_string()).exists());
     for process in processes(proc) {
         let inside = own_groups(proc, &process).iter().any(|group| groups.iter().any(|own| is_below(group, own)));
         if !inside {
@@ -188,6 +190,13 @@ mod tests {
         let root = proc("0::/elsewhere\n", "0::/s/a.service\n", "0A");
         assert_eq!(reason(&root, 8080), "it is held by another service");
         assert_eq!(held(root.path(), 8080, Pid::from_raw(7)), Ok(()));
+    }
+
+    #[test]
+    fn a_main_process_that_cannot_be_seen_gets_the_benefit_of_the_doubt() {
+        let root = proc("0::/elsewhere\n", "0::/s/a.service\n", "0A");
+        assert_eq!(held(root.path(), 8080, Pid::from_raw(4711)), Ok(()));
+        assert!(held(root.path(), 8081, Pid::from_raw(4711)).is_err());
     }
 
     #[test]
