@@ -31,6 +31,7 @@ mod sockets;
 mod stage;
 mod stand_in;
 mod starting;
+mod text;
 mod the_machine;
 mod user;
 mod version;
@@ -59,6 +60,7 @@ const SITUATIONS: &[&[Situation]] = &[
     editing::SITUATIONS,
     sockets::SITUATIONS,
     details::SITUATIONS,
+    text::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.
