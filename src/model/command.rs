@@ -5,6 +5,7 @@ use crate::document::{Node, Value};
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, shown, wrong_type};
 use crate::model::{Argv, Piece, Text};
+use crate::unit::value::is_noncharacter;
 
 /// Characters that mean something to a shell, and so make a plain string ambiguous.
 const SHELL_CHARACTERS: &[char] = &['\'', '"', '\\', '$', '`', '|', '&', ';', '<', '>', '(', ')', '*', '?', '~', '#'];
@@ -66,7 +67,7 @@ fn elements_of(key: &str, elements: &[Node], names: &Names<'_>, diagnostics: &mu
 }
 
 fn plain_words(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Argv> {
-    let written = value::text(key, node, diagnostics)?;
+    let written = value::carried_text(key, node, diagnostics)?;
     if let Some(found) = written.chars().find(|c| SHELL_CHARACTERS.contains(c)) {
         diagnostics.push(
             Diagnostic::new(
@@ -172,7 +173,11 @@ pub fn escaped_len(text: &Text) -> usize {
         _ => 1,
     };
     let piece = |piece: &Piece| match piece {
-        Piece::Literal(text) => text.bytes().map(byte).sum(),
+        Piece::Literal(text) if text.is_ascii() => text.bytes().map(byte).sum(),
+        Piece::Literal(text) => {
+            let escaped = text.chars().filter(|c| is_noncharacter(*c)).map(|c| 3 * c.len_utf8());
+            text.bytes().map(byte).sum::<usize>() + escaped.sum::<usize>()
+        }
         Piece::Directory(_, text) => text.literal_len() + 8,
         Piece::Env(name) | Piece::EnvWords(name) => name.len() + 4,
         Piece::Instance | Piece::Unit | Piece::CredentialsDirectory => 24,
@@ -196,8 +201,11 @@ fn with_program(
         refuse(Code::Placeholder, message, "name the program, or use a shell: `[\"/bin/sh\", \"-c\", …]`");
         return None;
     }
-    if program.has(|piece| matches!(piece, Piece::Literal(text) if text.contains(['"', '\\']) || text.chars().any(char::is_control))) {
-        let message = format!("the program of `{key}` holds a quote, a backslash or a control character; systemd loads no unit with one");
+    let refused = |c: char| matches!(c, '"' | '\'' | '\\') || c.is_control() || is_noncharacter(c);
+    if program.has(|piece| matches!(piece, Piece::Literal(text) if text.contains(refused))) {
+        let message = format!(
+            "the program of `{key}` holds a quote, a backslash or a control character; systemd loads no unit with one"
+        );
         refuse(Code::Uncarriable, message, "use a link with another name");
         return None;
     }

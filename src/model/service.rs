@@ -283,7 +283,7 @@ fn credential(name: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diag
             match (table.get("encrypted"), table.get("text")) {
                 (Some(entry), None) => path(&entry.node, diagnostics).map(Credential::Encrypted),
                 (None, Some(entry)) => {
-                    value::text("text", &entry.node, diagnostics).map(|text| Credential::Text(text.to_owned()))
+                    value::carried_text("text", &entry.node, diagnostics).map(|text| Credential::Text(text.to_owned()))
                 }
                 _ => {
                     diagnostics.push(Diagnostic::new(

@@ -48,7 +48,10 @@ pub fn read(
     names: &Names<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Text> {
-    let written = value::text(key, node, diagnostics)?;
+    let written = match position {
+        Position::Argument | Position::Shell | Position::Probe => value::carried_text(key, node, diagnostics)?,
+        Position::Environment | Position::Path => value::text(key, node, diagnostics)?,
+    };
     parse(written, node, position, names, diagnostics)
 }
 

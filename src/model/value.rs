@@ -7,6 +7,7 @@ use crate::model::keys::Kind;
 use crate::scope::Scope;
 use crate::span;
 use crate::suggest;
+use crate::unit::value::is_noncharacter;
 
 /// Linux' signals by name; `RTMIN+3` and the like are taken too.
 const SIGNALS: &[&str] = &[
@@ -70,8 +71,23 @@ pub fn invalid(node: &Node, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::InvalidValue, &node.place, message)
 }
 
-/// Any string but for NUL, which nothing can carry.
+/// A string that becomes text of a unit. NUL can't be carried at all, and Unicode's noncharacters only where
+/// [`carried_text`] is asked for.
 pub fn text<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+    let text = carried_text(key, node, diagnostics)?;
+    if let Some(c) = (!text.is_ascii()).then(|| text.chars().find(|c| is_noncharacter(*c))).flatten() {
+        let message = format!(
+            "`{key}` holds U+{:04X}, which isn't a character to Unicode; systemd leaves out a line with it",
+            u32::from(c)
+        );
+        diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message));
+        return None;
+    }
+    Some(text)
+}
+
+/// A string for a place where every byte can be escaped: words of commands, and credentials. Only NUL is refused.
+pub fn carried_text<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
     let Value::String(text) = &node.value else {
         diagnostics.push(wrong_type(key, "a string", node));
         return None;

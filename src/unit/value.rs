@@ -6,6 +6,9 @@
 //!
 //! Two things hold everywhere: a specifier is written only where a [`Part::Specifier`] asks for it (every other `%`
 //! is doubled), and no text can end its line, neither by a newline nor by a backslash at its end.
+//!
+//! A line with one of Unicode's noncharacters isn't UTF-8 to systemd, which leaves it out as a whole: they are escaped
+//! byte by byte where escapes are known.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -158,7 +161,7 @@ impl Value {
                 ' ' if at == 0 || at + 1 == line.len() => push_hex(&mut text, c),
                 '\\' => text.push_str("\\\\"),
                 '%' => text.push_str("%%"),
-                c if c.is_ascii_control() => push_hex(&mut text, c),
+                c if has_to_be_escaped(c) => push_hex(&mut text, c),
                 c => text.push(c),
             }
         }
@@ -173,7 +176,7 @@ impl Value {
         for c in text.chars() {
             match c {
                 '\\' | '%' | ' ' => push_hex(&mut value, c),
-                c if c.is_ascii_control() => push_hex(&mut value, c),
+                c if has_to_be_escaped(c) => push_hex(&mut value, c),
                 c => value.push(c),
             }
         }
@@ -190,8 +193,9 @@ impl Value {
     /// same still can't begin another line. Nor can a backslash at the end, which would continue with the next line:
     /// it is doubled. Blanks there are cut off by systemd anyway, so they go first.
     fn line(mut text: String) -> Self {
-        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
-            text = text.replace(|c: char| c.is_ascii_control() && c != '\t', "\u{fffd}");
+        let escaped = |c: char| has_to_be_escaped(c) && c != '\t';
+        if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') || text.contains(is_noncharacter) {
+            text = text.replace(escaped, "\u{fffd}");
         }
         while text.ends_with([' ', '\t']) {
             text.pop();
@@ -261,7 +265,7 @@ fn push_literal(out: &mut String, text: &str, dollar: Dollar) {
             '"' => out.push_str("\\\""),
             '%' => out.push_str("%%"),
             '$' if dollar == Dollar::Doubled => out.push_str("$$"),
-            c if c.is_ascii_control() => push_hex(out, c),
+            c if has_to_be_escaped(c) => push_hex(out, c),
             c => out.push(c),
         }
     }
@@ -272,13 +276,25 @@ fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/_-.,:=+@".contains(&byte)
 }
 
-/// `\xHH`, of an ASCII character.
+/// Whether systemd wouldn't take `c` for text (`unichar_is_valid` in its utf8.c).
+#[must_use]
+pub fn is_noncharacter(c: char) -> bool {
+    let code = u32::from(c);
+    code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)
+}
+
+fn has_to_be_escaped(c: char) -> bool {
+    c.is_ascii_control() || is_noncharacter(c)
+}
+
+/// `\xHH` of each byte.
 fn push_hex(out: &mut String, c: char) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let byte = c as usize & 0xff;
-    out.push_str("\\x");
-    out.push(char::from(DIGITS[byte >> 4]));
-    out.push(char::from(DIGITS[byte & 15]));
+    for byte in c.encode_utf8(&mut [0; 4]).bytes().map(usize::from) {
+        out.push_str("\\x");
+        out.push(char::from(DIGITS[byte >> 4]));
+        out.push(char::from(DIGITS[byte & 15]));
+    }
 }
 
 impl fmt::Display for Value {

@@ -55,6 +55,15 @@ fn control_characters_are_spelled_out() {
 }
 
 #[test]
+fn noncharacters_are_spelled_out_or_replaced_for_a_line_with_one_is_left_out() {
+    assert_eq!(
+        command(&literals(&["/x", "a\u{ffff}", "\u{10fffe}\u{fdd0}"])),
+        r#":/x "a\xef\xbf\xbf" "\xf4\x8f\xbf\xbe\xef\xb7\x90""#
+    );
+    assert_eq!(Value::plain("a\u{fdef}b\u{fdf0}").as_str(), "a\u{fffd}b\u{fdf0}");
+}
+
+#[test]
 fn an_assignment_keeps_its_dollars_and_blanks() {
     assert_eq!(Value::assignment("A", &[Part::Literal("$HOME/x $$ 5%")]).as_str(), r#""A=$HOME/x $$ 5%%""#);
     assert_eq!(Value::assignment("A", &[Part::Literal("")]).as_str(), "A=");
