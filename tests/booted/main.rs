@@ -37,6 +37,7 @@ mod user;
 mod version;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -68,6 +69,7 @@ type NotTried = Arc<Mutex<BTreeMap<String, usize>>>;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
+    keep_panics_for_the_report();
     let not_tried = NotTried::default();
     let mut trials = Vec::new();
     for situation in SITUATIONS.iter().copied().flatten() {
@@ -85,6 +87,19 @@ fn main() -> ExitCode {
         eprintln!("\n*** NOT TRIED on a real systemd: {count} tests. {why}");
     }
     conclusion.exit_code()
+}
+
+thread_local! {
+    /// Where this thread panicked last.
+    static PANICKED_AT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// A panic is a test's result, told once, at the end and with its place; not in the middle of other tests' lines.
+fn keep_panics_for_the_report() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        PANICKED_AT.set(place);
+    }));
 }
 
 /// One test: a situation on a version.
@@ -111,6 +126,8 @@ fn try_out(situation: &Situation, version: Version, not_tried: &NotTried) -> Res
             if !pool::keeps_machines() {
                 tidy_up(&machine);
             }
+            // At once, for who watches or interrupts the run; the whole report comes at its end.
+            eprintln!("{version}::{}: {}", situation.name, report.lines().next().unwrap_or_default());
             Err(report.into())
         }
     }
@@ -137,5 +154,8 @@ fn report(machine: &Machine, cursor: &str, panic: &(dyn Any + Send)) -> String {
     let after = format!("--after-cursor={cursor}");
     let journal = machine.run(&["journalctl", "--no-pager", "--quiet", "--output=short-monotonic", &after]).stdout;
     let failed = machine.run(&["systemctl", "--failed", "--no-pager", "--plain", "--no-legend", "--full"]).stdout;
-    format!("{message}\n{notes}--- failed units, afterwards\n{failed}--- the journal of this situation\n{journal}")
+    let place = PANICKED_AT.take();
+    format!(
+        "{place}: {message}\n{notes}--- failed units, afterwards\n{failed}--- the journal of this situation\n{journal}"
+    )
 }
