@@ -4,9 +4,8 @@
 //! never split again, and may look like anything (a `--command` names how
 //! many words follow).
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,7 +20,10 @@ use super::probe::{Newline, Probe, UnixAddress};
 use super::send::{Send, is_fd_name};
 use super::wait::{Process, Wait};
 use super::waiting::Pace;
-use crate::span::{self, Span};
+
+mod words;
+
+use words::{Word, Words};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -53,104 +55,6 @@ pub fn parse(words: Vec<OsString>) -> Result<Invocation, Failure> {
         Some("once") => parse_once(words.skip_verb()),
         Some("send") => parse_send(words.skip_verb()),
         Some(_) => parse_chain_load(words),
-    }
-}
-
-/// A word that begins something.
-enum Word {
-    /// `--name`.
-    Option(String),
-    /// Everything after `--`.
-    Command(Vec<OsString>),
-}
-
-/// The words not yet read.
-struct Words {
-    rest: VecDeque<OsString>,
-    /// The value of `--name=value`, until somebody takes it.
-    inline: Option<OsString>,
-}
-
-impl Words {
-    fn new(words: Vec<OsString>) -> Words {
-        Words { rest: words.into(), inline: None }
-    }
-
-    fn peek(&self) -> Option<&OsStr> {
-        self.rest.front().map(OsString::as_os_str)
-    }
-
-    fn skip_verb(mut self) -> Words {
-        self.rest.pop_front();
-        self
-    }
-
-    /// The next option, or the command; `None` at the end.
-    fn next(&mut self, last: &str) -> Result<Option<Word>, Failure> {
-        if let Some(value) = self.inline.take() {
-            return Err(Failure::usage(format!("`--{last}` takes no value, but got `{}`", value.to_string_lossy())));
-        }
-        let Some(word) = self.rest.pop_front() else {
-            return Ok(None);
-        };
-        match word.as_bytes() {
-            b"--" => Ok(Some(Word::Command(self.rest.drain(..).collect()))),
-            b"-h" => Ok(Some(Word::Option("help".to_owned()))),
-            b"-V" => Ok(Some(Word::Option("version".to_owned()))),
-            [b'-', b'-', option @ ..] => {
-                let mut halves = option.splitn(2, |byte| *byte == b'=');
-                let name = String::from_utf8_lossy(halves.next().unwrap_or_default()).into_owned();
-                self.inline = halves.next().map(|value| OsString::from_vec(value.to_vec()));
-                Ok(Some(Word::Option(name)))
-            }
-            _ => Err(Failure::usage(format!("`{}` isn't an option", word.to_string_lossy()))
-                .help("the command goes after `--`")),
-        }
-    }
-
-    fn value(&mut self, option: &str) -> Result<OsString, Failure> {
-        self.inline
-            .take()
-            .or_else(|| self.rest.pop_front())
-            .ok_or_else(|| Failure::usage(format!("`--{option}` needs a value")))
-    }
-
-    fn text(&mut self, option: &str) -> Result<String, Failure> {
-        self.value(option)?.into_string().map_err(|value| {
-            Failure::usage(format!("the value of `--{option}` isn't UTF-8: `{}`", value.to_string_lossy()))
-        })
-    }
-
-    fn number<N: TryFrom<u64>>(&mut self, option: &str, what: &str) -> Result<N, Failure> {
-        let text = self.text(option)?;
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<u64>()
-            .ok()
-            .filter(|_| digits)
-            .and_then(|number| N::try_from(number).ok())
-            .ok_or_else(|| Failure::usage(format!("`--{option}` needs {what}, not `{text}`")))
-    }
-
-    fn span(&mut self, option: &str) -> Result<Span, Failure> {
-        let text = self.text(option)?;
-        span::parse(&text).map_err(|message| Failure::usage(format!("`--{option}`: {message}")))
-    }
-
-    fn finite_span(&mut self, option: &str) -> Result<Duration, Failure> {
-        let text = self.text(option)?;
-        span::parse_finite(&text).map_err(|message| Failure::usage(format!("`--{option}`: {message}")))
-    }
-
-    /// As many words as the first says.
-    fn counted(&mut self, option: &str) -> Result<Vec<OsString>, Failure> {
-        let count: usize = self.number(option, "the number of words that follow")?;
-        if count == 0 {
-            return Err(Failure::usage(format!("`--{option}` needs at least one word")));
-        }
-        if count > self.rest.len() {
-            return Err(Failure::usage(format!("`--{option} {count}` is followed by only {} words", self.rest.len())));
-        }
-        Ok(self.rest.drain(..count).collect())
     }
 }
 
@@ -342,7 +246,7 @@ fn parse_wait(mut words: Words) -> Result<Invocation, Failure> {
 }
 
 fn process(words: &mut Words) -> Result<Process, Failure> {
-    if words.inline.as_deref().or(words.peek()) == Some(OsStr::new("none")) {
+    if words.next_value() == Some(OsStr::new("none")) {
         words.value("pid")?;
         return Ok(Process::Nobody);
     }
