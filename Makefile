@@ -2,6 +2,7 @@
 #               Rust toolchain it fetches what it needs with apt-get (through sudo when not root)
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
+# make demo     a private systemd with an example group in it: what copse does, in half a minute
 # make bench    how long the generator takes, against `cp -r` and podman's generator: tables in markdown
 
 SHELL := /bin/bash
@@ -88,6 +89,13 @@ endif
 .PHONY: booted
 booted: static roots
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)
+
+# --- to look at -------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: prerequisites static
+	tests/roots.sh trixie
+	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) run --quiet $(AS_ROOT) --example demo
 
 # --- speed ------------------------------------------------------------------------------------------
 
