@@ -17,45 +17,98 @@ pub(super) fn write(context: &Context, name: &ProcessName, setup: &Setup, tree: 
     let file = name::service(&context.group.name, name);
     tree.file(file.as_str(), &unit(context, name, setup, &file));
     context.want(tree, &file, &file);
+    if !setup.service.credentials.is_empty() {
+        let again = name::again(&file);
+        tree.file(again.as_str(), &again_unit(context, name, setup, &again));
+    }
 }
 
 fn unit(context: &Context, name: &ProcessName, setup: &Setup, file: &str) -> Unit {
-    let service = &setup.service;
     let mut unit = context.drop_in(file);
-    unit.push(Section::Unit, "Description", context.describe(name, service.description.as_deref(), false));
-    context.documentation(&mut unit);
-    context.source(&mut unit);
-    unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
+    head(context, name, setup, &mut unit);
     unit.push_why(
         Section::Unit,
         "what it gates requires it and would stop with it; to run it again, reload it",
         "RefuseManualStop",
         yes(),
     );
-    context.after_reset(&mut unit);
-    context.outside(&mut unit, &setup.after_units);
-    context.require_setup(&mut unit, &setup.gated_by);
-    context.hold_directories(&mut unit, false);
-    context.after_processes(&mut unit, &setup.after);
+    waits(context, setup, &mut unit);
     if context.group.failure_policy == FailurePolicy::Stop {
         context.judge_failure(&mut unit);
     }
+    body(context, name, setup, &mut unit);
+    let (why, again) = match setup.service.credentials.is_empty() {
+        true => ("a reload runs the step again, and nothing restarts", command(context, name, &setup.service)),
+        false => (
+            "a reload runs the step again, in a unit of its own, as credentials reach no ExecReload=; nothing restarts",
+            start_again(context, file),
+        ),
+    };
+    unit.push_why(Section::Service, why, "ExecReload", again);
+    unit.push(Section::Service, "RemainAfterExit", yes());
+    tail(context, name, setup, &mut unit);
+    unit
+}
 
-    let start = match service.inputs.is_empty() {
+/// The unit that a reload of a step with credentials starts. At an `ExecReload=` these are what they were when the unit
+/// started (seen on 252 and 257, and on 262 without `RefreshOnReload=`, which is 260's), and in a sandbox they can't be
+/// read at all.
+fn again_unit(context: &Context, name: &ProcessName, setup: &Setup, file: &str) -> Unit {
+    let mut unit = context.drop_in(file);
+    head(context, name, setup, &mut unit);
+    waits(context, setup, &mut unit);
+    body(context, name, setup, &mut unit);
+    tail(context, name, setup, &mut unit);
+    let why = "a reload of the step starts it, as often as it is asked for";
+    unit.push_why(Section::Unit, why, "StartLimitIntervalSec", Value::fixed("0"));
+    unit
+}
+
+/// What a step is.
+fn head(context: &Context, name: &ProcessName, setup: &Setup, unit: &mut Unit) {
+    unit.push(Section::Unit, "Description", context.describe(name, setup.service.description.as_deref(), false));
+    context.documentation(unit);
+    context.source(unit);
+    unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
+}
+
+/// What it waits for.
+fn waits(context: &Context, setup: &Setup, unit: &mut Unit) {
+    context.after_reset(unit);
+    context.outside(unit, &setup.after_units);
+    context.require_setup(unit, &setup.gated_by);
+    context.hold_directories(unit, false);
+    context.after_processes(unit, &setup.after);
+}
+
+/// Its commands.
+fn body(context: &Context, name: &ProcessName, setup: &Setup, unit: &mut Unit) {
+    let start = command(context, name, &setup.service);
+    context.commands(unit, &setup.service, Startup { kind: "oneshot", notify_access: None, start, wait: None });
+}
+
+/// Everything else of the author's.
+fn tail(context: &Context, name: &ProcessName, setup: &Setup, unit: &mut Unit) {
+    let service = &setup.service;
+    context.settings(unit, service);
+    if !service.inputs.is_empty() {
+        stamp_directory(context, name, service, unit);
+    }
+    context.belonging(unit, name, false);
+    context.pass(unit, &service.pass, |section| matches!(section, Section::Unit | Section::Service));
+}
+
+fn command(context: &Context, name: &ProcessName, service: &Service) -> Value {
+    match service.inputs.is_empty() {
         true => context.command(&service.exec),
         false => once(context, name, service),
-    };
-    let again = start.clone();
-    context.commands(&mut unit, service, Startup { kind: "oneshot", notify_access: None, start, wait: None });
-    unit.push_why(Section::Service, "a reload runs the step again, and nothing restarts", "ExecReload", again);
-    unit.push(Section::Service, "RemainAfterExit", yes());
-    context.settings(&mut unit, service);
-    if !service.inputs.is_empty() {
-        stamp_directory(context, name, service, &mut unit);
     }
-    context.belonging(&mut unit, name, false);
-    context.pass(&mut unit, &service.pass, |section| matches!(section, Section::Unit | Section::Service));
-    unit
+}
+
+/// With `+`: whoever the step runs as may not start units.
+fn start_again(context: &Context, file: &str) -> Value {
+    let systemctl = if context.user_scope() { "systemctl --user" } else { "+systemctl" };
+    Value::verbatim(&format!("{systemctl} start {}", name::again(file)))
 }
 
 /// The directory of a step's stamp, below `%S`.

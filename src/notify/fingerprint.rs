@@ -29,7 +29,7 @@ pub struct Step<'a> {
     /// Files and directories it reads.
     pub inputs: &'a [OsString],
     /// `$CREDENTIALS_DIRECTORY`. Only names and contents count: the path is
-    /// the unit's, and systemd makes the files anew at each start.
+    /// the unit's, also where it is in the command, and systemd makes the files anew at each start.
     pub credentials: Option<&'a OsStr>,
 }
 
@@ -42,7 +42,7 @@ pub fn of(step: &Step<'_>) -> Result<String, Failure> {
     let mut sum = Sum(Sha256::new());
     sum.part(b'v', VERSION);
     for argument in step.command {
-        sum.part(b'a', argument.as_bytes());
+        sum.part(b'a', &without_path(argument.as_bytes(), step.credentials));
     }
     for definition in step.definitions {
         sum.part(b'd', definition.as_bytes());
@@ -184,6 +184,27 @@ impl Sum {
     }
 }
 
+/// `argument` with another byte, one that no argument holds, for the path of the credentials: that is the unit's, and a
+/// step is run again in another unit than it is run first.
+fn without_path(argument: &[u8], credentials: Option<&OsStr>) -> Vec<u8> {
+    let path = credentials.map(OsStr::as_bytes).filter(|path| !path.is_empty());
+    let Some(path) = path else { return argument.to_vec() };
+    let (mut rest, mut without) = (argument, Vec::with_capacity(argument.len()));
+    while !rest.is_empty() {
+        match rest.strip_prefix(path) {
+            Some(after) => {
+                without.push(0);
+                rest = after;
+            }
+            None => {
+                without.push(rest[0]);
+                rest = &rest[1..];
+            }
+        }
+    }
+    without
+}
+
 /// The names in a directory, sorted: their order on disk means nothing.
 fn names(directory: &Path) -> io::Result<Vec<OsString>> {
     let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
@@ -318,5 +339,18 @@ mod tests {
         assert_ne!(with(&[("a", "1")]), with(&[("a", "2")]));
         assert_ne!(with(&[("a", "1")]), with(&[("b", "1")]));
         assert_ne!(with(&[]), with(&[("a", "")]));
+    }
+
+    #[test]
+    fn the_path_of_the_credentials_in_an_argument_does_not_count() {
+        let with = |directory: &str, argument: &str| {
+            let command = ["x".into(), argument.into()];
+            of(&Step { command: &command, definitions: &[], inputs: &[], credentials: Some(OsStr::new(directory)) })
+                .unwrap()
+        };
+        assert_eq!(with("/run/c/a", "file:/run/c/a/key"), with("/run/c/b", "file:/run/c/b/key"));
+        assert_ne!(with("/run/c/a", "file:/run/c/a/key"), with("/run/c/a", "file:/run/c/a/other"));
+        assert_ne!(with("/run/c/a", "/run/c/b"), with("/run/c/a", "/run/c/a"));
+        assert_ne!(with("", "/run/c/b"), with("", "/run/c/a"));
     }
 }

@@ -123,6 +123,12 @@ pub fn template_of(unit: &str) -> Option<String> {
 pub const OWN_TEMPLATES: &[&str] =
     &["copse-ready@", "copse-reset@", "copse-directories@", "copse-gave-up@", "copse-failed@", "copse-invalid@"];
 
+/// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` once more.
+#[must_use]
+pub fn again(unit: &str) -> String {
+    format!("copse-again@{unit}")
+}
+
 /// `copse-KIND@G.service`: an instance of a template of copse's own.
 #[must_use]
 pub fn own(kind: &str, group: &GroupName) -> String {
