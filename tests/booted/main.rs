@@ -18,6 +18,7 @@
 
 mod details;
 mod editing;
+mod examples;
 mod failing;
 mod group;
 mod judging;
@@ -62,6 +63,7 @@ const SITUATIONS: &[&[Situation]] = &[
     sockets::SITUATIONS,
     details::SITUATIONS,
     text::SITUATIONS,
+    examples::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.
