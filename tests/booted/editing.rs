@@ -149,7 +149,8 @@ fn a_static_target_is_enabled_disabled_and_preset_like_any_unit(m: &Machine) {
         "[Unit]\nDescription=A packaged group\nX-CopseGroup=yes\n[Install]\nWantedBy=multi-user.target\n",
     );
     let group = m.group("packaged", GOOD);
-    assert_eq!(m.property("packaged.target", "FragmentPath"), "/usr/lib/systemd/system/packaged.target");
+    // Up to 252, systemd calls it by its path below /lib.
+    assert!(m.property("packaged.target", "FragmentPath").ends_with("/lib/systemd/system/packaged.target"));
     assert_eq!(m.run(&["systemctl", "is-enabled", "packaged.target"]).stdout.trim(), "disabled");
     m.systemctl(&["enable", "packaged.target"]);
     assert_eq!(m.run(&["systemctl", "is-enabled", "packaged.target"]).stdout.trim(), "enabled");
@@ -217,7 +218,7 @@ fn a_unit_of_a_package_is_never_hidden(m: &Machine) {
     stand_in::install(m);
     m.write("/usr/lib/systemd/system/clash-a.service", "[Service]\nExecStart=/bin/sleep infinity\n");
     let group = m.group("clash", GOOD);
-    assert_eq!(m.property("clash-a.service", "FragmentPath"), "/usr/lib/systemd/system/clash-a.service");
+    assert!(m.property("clash-a.service", "FragmentPath").ends_with("/lib/systemd/system/clash-a.service"));
     assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
     let status = m.run(&["systemctl", "status", "--no-pager", "--full", "clash.target"]).stdout;
     assert!(status.contains("clash-a.service"), "{status}");
