@@ -18,7 +18,7 @@ pub const SITUATIONS: &[Situation] = &[
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Serves HTTP-like answers on every descriptor it was handed: its instance's name.
+/// Answers on every descriptor it was handed, with its instance's name; ready when it does.
 const SERVER: &str = r#"#!/usr/bin/python3 -S
 import os, select, signal, socket, sys
 stop = []
@@ -27,6 +27,7 @@ listeners = [socket.socket(fileno=3 + n) for n in range(int(os.environ["LISTEN_F
 for listener in listeners:
     listener.setblocking(False)
 names = os.environ.get("LISTEN_FDNAMES", "")
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
 while not stop:
     try:
         ready = select.select(listeners, [], [], 0.2)[0]
@@ -94,7 +95,7 @@ fn no_connection_is_refused_while_a_service_behind_a_socket_restarts(m: &Machine
     install(m);
     let group = m.group(
         "served",
-        "[process.web]\nexec = \"/usr/local/bin/serve web\"\nlisten = \"tcp:127.0.0.1:8100\"\nstart-limit-burst = 100\n",
+        "[process.web]\nexec = \"/usr/local/bin/serve web\"\nready = \"notify\"\nlisten = \"tcp:127.0.0.1:8100\"\nstart-limit-burst = 100\n",
     );
     group.start();
     let client = asking(m, "8100");
@@ -108,7 +109,7 @@ fn several_instances_share_one_socket(m: &Machine) {
     install(m);
     let group = m.group(
         "pool",
-        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nlisten = \"tcp:127.0.0.1:8101\"\ninstances = [\"left\", \"right\"]\nstart-limit-burst = 100\n",
+        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nready = \"notify\"\nlisten = \"tcp:127.0.0.1:8101\"\ninstances = [\"left\", \"right\"]\nstart-limit-burst = 100\n",
     );
     group.start();
     let client = asking(m, "8101");
@@ -123,7 +124,7 @@ fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) 
     install(m);
     let group = m.group(
         "own",
-        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nlisten = { http = \"tcp:127.0.0.1:810{instance}\", admin = \"unix:/run/own-{instance}.sock\" }\nfirst-instance = 5\ninstances = 2\n",
+        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nready = \"notify\"\nlisten = { http = \"tcp:127.0.0.1:810{instance}\", admin = \"unix:/run/own-{instance}.sock\" }\nfirst-instance = 5\ninstances = 2\n",
     );
     group.start();
     let ask = |address: &str| {
@@ -140,8 +141,10 @@ fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) 
 
 fn a_stop_of_the_group_under_load_brings_nothing_back(m: &Machine) {
     install(m);
-    let group =
-        m.group("quiet", "[process.web]\nexec = \"/usr/local/bin/serve web\"\nlisten = \"tcp:127.0.0.1:8110\"\n");
+    let group = m.group(
+        "quiet",
+        "[process.web]\nexec = \"/usr/local/bin/serve web\"\nready = \"notify\"\nlisten = \"tcp:127.0.0.1:8110\"\n",
+    );
     group.start();
     let client = asking(m, "8110");
     group.stop();
