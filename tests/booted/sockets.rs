@@ -162,7 +162,9 @@ fn five_hundred_instances_of_a_process_with_a_long_name_start(m: &Machine) {
     // for an answer.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let long = "a-process-with-a-name-as-long-as-somebody-might-really-choose-for-it-in-a-large-organisation";
+    // Underscores: systemd looks for drop-in directories at every dash of a name, below each of its search paths. With
+    // 18 dashes, loading these 500 units took 12 s instead of 0.2 s (257).
+    let long = "a_process_with_a_name_as_long_as_somebody_might_really_choose_for_it_in_a_large_organisation";
     let group = m.group(
         "crowd",
         &format!(
