@@ -69,6 +69,7 @@ fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Di
         Surroundings { group: source.name.as_str(), defaults, shared: &first, cpus: context.cpus, members: &members };
     let (processes, setup) = read_members(&entries, &around, context.scope, diagnostics);
     check_directories(&processes, &setup, shared.as_ref(), diagnostics);
+    check_group_name(&source.name, &place, diagnostics);
     check_names(&source.name, &processes, &setup, diagnostics);
     let scope = context.scope;
     let mut outside = |key: &str| outside(key, table, &entries, scope, diagnostics);
@@ -290,6 +291,19 @@ fn same_directory(directory: &Directory, name: &Text, other: &str, who: &str, pl
     );
     Diagnostic::new(Code::Conflict, place, message)
         .help(format!("move `{key}` up to the group's own keys: it's then made once, and shared by all"))
+}
+
+/// The slice's name grows with each dash, as it is escaped there.
+fn check_group_name(group: &GroupName, place: &Place, diagnostics: &mut Diagnostics) {
+    let drop_in = name::own("directories", group).len() + ".d".len();
+    let length = name::slice(false, group).len().max(drop_in);
+    if length > name::MAX {
+        let message = format!(
+            "the group's name is too long: names made from it would have {length} bytes, and systemd takes {}",
+            name::MAX
+        );
+        diagnostics.push(Diagnostic::new(Code::GroupName, place, message).help("rename the file"));
+    }
 }
 
 fn check_names(
