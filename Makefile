@@ -3,6 +3,7 @@
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
+# make install  programs, units and manual pages, below DESTDIR
 # make bench    how long the generator takes, against `cp -r` and podman's generator: tables in markdown
 
 SHELL := /bin/bash
@@ -11,7 +12,7 @@ SHELL := /bin/bash
 
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 .PHONY: test
 test: prerequisites check booted
@@ -73,7 +74,7 @@ unit:
 
 # Linked statically, as they have to run on the C libraries of four Debian releases. The last line printed
 # is the directory they are in: tests/booted asks for it.
-STATIC := $(CURDIR)/target/static/$(HOST)/booted
+STATIC = $(CURDIR)/target/static/$(HOST)/booted
 
 .PHONY: static
 static:
@@ -89,6 +90,28 @@ endif
 .PHONY: booted
 booted: static roots
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)
+
+# --- on this machine --------------------------------------------------------------------------------
+
+# `make install DESTDIR=…` for packages. The units name /usr/bin/copse, and systemd looks for generators and units in
+# /usr/lib, so there is no other prefix. BUILT: the directory of the programs.
+BUILT ?= $(CURDIR)/target/release
+
+.PHONY: install
+install:
+	$(CARGO) build --release
+	$(MAKE) --no-print-directory install-files
+
+.PHONY: install-files
+install-files:
+	install -D -t "$(DESTDIR)/usr/bin" "$(BUILT)/copse" "$(BUILT)/copse-notify"
+	install -D -t "$(DESTDIR)/usr/lib/systemd/system-generators" "$(BUILT)/copse-generator"
+	install -D -t "$(DESTDIR)/usr/lib/systemd/user-generators" "$(BUILT)/copse-generator"
+	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/system" $(wildcard units/*.service units/*.target)
+	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/user" $(wildcard units/user/*)
+	for page in $(wildcard man/*.[0-9]); do \
+	    install -D -m 644 -t "$(DESTDIR)/usr/share/man/man$${page##*.}" "$$page"; \
+	done
 
 # --- to look at -------------------------------------------------------------------------------------
 

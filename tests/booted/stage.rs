@@ -1,7 +1,6 @@
 //! What is laid over a root before it boots: the built programs and units where a package would put them,
 //! and what makes a container of it.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -48,8 +47,7 @@ impl Stage {
         fs::create_dir(stage.files()).expect("a fresh directory");
         stage.make_container();
         stage.mask_generators(root);
-        stage.install_programs()?;
-        stage.install_units();
+        stage.install()?;
         Ok(stage)
     }
 
@@ -103,36 +101,19 @@ impl Stage {
         }
     }
 
-    fn install_programs(&self) -> Result<(), String> {
-        let built = built_programs()?;
-        for (program, path) in [
-            ("copse", "/usr/bin/copse"),
-            ("copse-notify", "/usr/bin/copse-notify"),
-            ("copse-generator", "/usr/lib/systemd/system-generators/copse-generator"),
-            ("copse-generator", "/usr/lib/systemd/user-generators/copse-generator"),
-        ] {
-            let program = built.join(program);
-            fs::copy(&program, self.place(path))
-                .map_err(|error| format!("{} can't be copied: {error}", program.display()))?;
+    /// As `make install` does it on any machine, so that what it forgets is missing here, too.
+    fn install(&self) -> Result<(), String> {
+        let output = Command::new("make")
+            .args(["--silent", "--no-print-directory", "install-files"])
+            .arg(format!("DESTDIR={}", self.files().display()))
+            .arg(format!("BUILT={}", built_programs()?.display()))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .map_err(|error| format!("make can't be started: {error}"))?;
+        if output.status.success() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn install_units(&self) {
-        let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("units");
-        self.install_units_of(&units, "/usr/lib/systemd/system");
-        self.install_units_of(&units.join("user"), "/usr/lib/systemd/user");
-    }
-
-    fn install_units_of(&self, from: &Path, to: &str) {
-        let Ok(entries) = fs::read_dir(from) else {
-            return;
-        };
-        let files = entries.map(|entry| entry.expect("a directory that can be read").path());
-        for file in files.filter(|file| file.is_file()) {
-            let name = file.file_name().and_then(OsStr::to_str).expect("a unit's name is plain text");
-            self.write(&format!("{to}/{name}"), &fs::read_to_string(&file).expect("a unit is text"));
-        }
+        Err(format!("`make install-files` failed:\n{}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 
