@@ -56,10 +56,10 @@ pub fn not_a_file(path: &Path, kind: FileType) -> Diagnostic {
     Diagnostic::file(Code::Unreadable, path, format!("this is {kind}, where a group file should be"))
 }
 
-/// The error in words: the system's own, but for the one that would puzzle.
+/// The error in words: the system's own, but for one that would puzzle next to the name of a file just listed.
 pub fn words(error: Errno) -> String {
     match error {
-        Errno::NOENT => "it vanished meanwhile".into(),
+        Errno::NOENT => "there is no such file".into(),
         error => {
             let text = std::io::Error::from(error).to_string();
             text.split(" (os error").next().unwrap_or(&text).to_lowercase()
