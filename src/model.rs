@@ -5,10 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+mod calendar;
 mod command;
+mod defaults;
+mod directories;
+mod grammar;
 mod group;
 pub mod keys;
 mod limit;
+mod names;
 mod order;
 mod pass;
 mod probe;

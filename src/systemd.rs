@@ -86,6 +86,14 @@ pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
     suggest::nearest(directive, all.filter(|row| row.removed.is_none()).map(|row| row.directive))
 }
 
+/// The directive of `section` that is the same word: `OOMScoreAdjust` for `oom-score-adjust`. Never one that newer
+/// versions dropped.
+#[must_use]
+pub fn spelled(section: Section, word: &str) -> Option<&'static str> {
+    let all = rows_from(section.text(), "").iter().take_while(|row| row.section == section.text());
+    all.filter(|row| row.removed.is_none()).map(|row| row.directive).find(|name| suggest::same_word(name, word))
+}
+
 /// The sections that take `directive`, in the order of [`Section`].
 pub fn sections_of(directive: &str) -> impl Iterator<Item = Section> {
     [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice]
@@ -140,5 +148,7 @@ mod tests {
         assert_eq!(sections_of("RestartSec").collect::<Vec<_>>(), [Section::Service]);
         assert_eq!(sections_of("MemoryMax").collect::<Vec<_>>(), [Section::Service, Section::Socket, Section::Slice]);
         assert_eq!(sections_of("autorestart").count(), 0);
+        assert_eq!(spelled(Section::Service, "oom-score-adjust"), Some("OOMScoreAdjust"));
+        assert_eq!(spelled(Section::Service, "oom-score"), None);
     }
 }

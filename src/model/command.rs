@@ -75,11 +75,7 @@ fn plain_words(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diag
                 &node.place,
                 format!("`{key}` holds `{found}`, which only a shell would understand"),
             )
-            .help(format!(
-                "write the words as they are, `{key} = {}`{}",
-                array(written),
-                shell_form(key, written)
-            )),
+            .help(instead(key, written)),
         );
         return None;
     }
@@ -93,18 +89,24 @@ fn plain_words(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diag
     read.into_iter().collect()
 }
 
-fn shell_form(key: &str, written: &str) -> String {
-    match key {
-        "exec" => format!(", or let a shell read it, `shell = {}`", toml_string(written)),
-        _ => format!(", or let a shell read it, `{key} = [\"/bin/sh\", \"-c\", {}]`", toml_string(written)),
+/// Both ways of writing what a plain string can't say, ready-made.
+fn instead(key: &str, written: &str) -> String {
+    let shell = match key {
+        "exec" => format!("let a shell read it, `shell = {}`", toml_string(written)),
+        _ => format!("let a shell read it, `{key} = [\"/bin/sh\", \"-c\", {}]`", toml_string(written)),
+    };
+    match array(written) {
+        Some(array) => format!("write the words as they are, `{key} = {array}`, or {shell}"),
+        None => shell,
     }
 }
 
-/// The words as a shell would split them, as a TOML array.
-fn array(written: &str) -> String {
+/// The words as a shell would split them, as a TOML array; `None` where the program would come from a variable.
+fn array(written: &str) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut quote, mut any) = (String::new(), None, false);
-    for c in written.chars() {
+    let mut rest = written.chars();
+    while let Some(c) = rest.next() {
         match (c, quote) {
             ('\'' | '"', None) => (quote, any) = (Some(c), true),
             (c, Some(open)) if c == open => quote = None,
@@ -115,15 +117,31 @@ fn array(written: &str) -> String {
                 any = false;
             }
             (c, _) => {
-                word.push(c);
                 any = true;
+                match variable(rest.as_str()).filter(|_| c == '$' && quote != Some('\'')) {
+                    Some(_) if words.is_empty() => return None,
+                    Some((name, after)) => {
+                        word.push_str(&format!("{{env:{name}}}"));
+                        rest = after.chars();
+                    }
+                    None => word.push(c),
+                }
             }
         }
     }
     if any {
         words.push(word);
     }
-    format!("[{}]", words.iter().map(|word| toml_string(word)).collect::<Vec<_>>().join(", "))
+    Some(format!("[{}]", words.iter().map(|word| toml_string(word)).collect::<Vec<_>>().join(", ")))
+}
+
+/// The variable that a `$` in front of `text` would name to a shell, and what comes after it.
+fn variable(text: &str) -> Option<(&str, &str)> {
+    let (name, after) = match text.strip_prefix('{') {
+        Some(braced) => braced.split_once('}')?,
+        None => text.split_at(text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())),
+    };
+    text::is_variable(name).then_some((name, after))
 }
 
 /// A TOML string that reads back as `text`.

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{self, Entry, Node, Table, Value};
+use crate::model::directories;
 use crate::model::keys;
-use crate::model::order;
+use crate::model::names;
+use crate::model::order::{self, Outside};
 use crate::model::pass;
 use crate::model::process::{self, Merged, Surroundings};
 use crate::model::service::{self, span_or};
 use crate::model::text::Names;
 use crate::model::value::{self, invalid, shown, wrong_type};
-use crate::model::{
-    Directory, DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Text,
-};
+use crate::model::{DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Text};
 use crate::scope::Scope;
 use crate::source::Source;
 use crate::suggest;
@@ -68,11 +68,10 @@ fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Di
     let around =
         Surroundings { group: source.name.as_str(), defaults, shared: &first, cpus: context.cpus, members: &members };
     let (processes, setup) = read_members(&entries, &around, context.scope, diagnostics);
-    check_directories(&processes, &setup, shared.as_ref(), diagnostics);
-    check_group_name(&source.name, &place, diagnostics);
-    check_names(&source.name, &processes, &setup, diagnostics);
-    let scope = context.scope;
-    let mut outside = |key: &str| outside(key, table, &entries, scope, diagnostics);
+    directories::check(&processes, &setup, shared.as_ref(), diagnostics);
+    names::check(&source.name, &place, &processes, &setup, diagnostics);
+    let (scope, own) = (context.scope, Outside { scope: context.scope, own: &members });
+    let mut outside = |key: &str| outside(key, table, &entries, &own, diagnostics);
     let (after, requires, wants) = (outside("after"), outside("requires"), outside("wants"));
     let (before, conflicts, wanted_by) = (outside("before"), outside("conflicts"), outside("wanted-by"));
     warn_not_wanted(table, &after, &wants, &requires, diagnostics);
@@ -134,11 +133,15 @@ impl<'a> Entries<'a> {
         Self { processes, setup, removed }
     }
 
-    /// Whether `unit` is a service, socket or timer of one of the members.
+    /// Whether `unit` is a service, socket or timer of one of the members, the group's target, or an instance of
+    /// copse's own templates for it.
     fn has_unit(&self, group: &GroupName, unit: &str) -> bool {
-        self.processes.keys().chain(self.setup.keys()).any(|process| {
-            unit.strip_prefix(name::stem(group, process).as_str()).is_some_and(|rest| rest.starts_with(['.', '@']))
-        })
+        let is_groups = |rest: &str| rest.strip_prefix(group.as_str()).is_some_and(|suffix| suffix.starts_with('.'));
+        let own = name::OWN_TEMPLATES.iter().filter_map(|template| unit.strip_prefix(template)).any(is_groups);
+        own || unit == name::target(group)
+            || self.processes.keys().chain(self.setup.keys()).any(|process| {
+                unit.strip_prefix(name::stem(group, process).as_str()).is_some_and(|rest| rest.starts_with(['.', '@']))
+            })
     }
 }
 
@@ -209,7 +212,8 @@ fn read_members(
             list.iter().filter_map(|(name, entry)| process::merge(name, entry, setup, around.defaults, diagnostics)),
         );
     }
-    let orders = order::resolve(&merged, &entries.removed, scope, diagnostics);
+    let outside = Outside { scope, own: around.members };
+    let orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
     let names: BTreeSet<&ProcessName> = entries.processes.keys().collect();
     let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
     for member in &merged {
@@ -221,7 +225,7 @@ fn read_members(
         } else {
             let mut process = process::process(member, around, diagnostics);
             (process.after, process.gated_by, process.after_units) = (order.after, order.gated_by, order.units);
-            process.controls = order::controls(&member.table, &names, diagnostics);
+            process.controls = order::controls(&member.table, &names, &entries.removed, diagnostics);
             processes.insert(member.name.clone(), process);
         }
     }
@@ -235,7 +239,7 @@ fn shared(
     diagnostics: &mut Diagnostics,
 ) -> Option<SharedDirectories> {
     let names = Names { group: group.as_str(), process: "", instances: false, directories: &[] };
-    let directories = service::directories(table, &names, diagnostics);
+    let directories = directories::read(table, &names, diagnostics);
     let user = |key: &str, diagnostics: &mut Diagnostics| {
         let entry = defaults.get(key)?;
         value::directive(key, keys::Kind::User, &entry.node, diagnostics)
@@ -249,111 +253,12 @@ fn first_of_each_kind(shared: Option<&SharedDirectories>) -> Vec<(DirectoryKind,
     directories.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect()
 }
 
-/// The same directory in two units is re-owned, or even removed, by each restart of either.
-fn check_directories(
-    processes: &BTreeMap<ProcessName, Process>,
-    setup: &BTreeMap<ProcessName, Setup>,
-    shared: Option<&SharedDirectories>,
-    diagnostics: &mut Diagnostics,
-) {
-    let mut seen: Vec<(DirectoryKind, &Text, String)> = Vec::new();
-    let of_group = shared.map_or(&[][..], |shared| &shared.directories).iter().map(|directory| (None, directory));
-    let of_processes = processes.iter().flat_map(|(name, process)| {
-        let own = process.instances.iter().flat_map(|instances| instances.values()).flatten();
-        let own = own.flat_map(|service| &service.directories);
-        let own = own.filter(|directory| !process.service.directories.contains(directory));
-        process.service.directories.iter().chain(own).map(move |directory| (Some((name, &process.place)), directory))
-    });
-    let of_setup = setup.iter().flat_map(|(name, step)| {
-        step.service.directories.iter().map(move |directory| (Some((name, &step.place)), directory))
-    });
-    for (owner, directory) in of_group.chain(of_processes).chain(of_setup) {
-        for name in &directory.names {
-            let who = owner.map_or_else(|| "the group".to_owned(), |(name, _)| format!("`{name}`"));
-            let other = seen.iter().find(|(kind, found, _)| *kind == directory.kind && *found == name);
-            match (other, owner) {
-                (Some((_, _, other)), Some((_, place)))
-                    if !name.has(|piece| *piece == crate::model::Piece::Instance) =>
-                {
-                    diagnostics.push(same_directory(directory, name, other, &who, place));
-                }
-                _ => seen.push((directory.kind, name, who)),
-            }
-        }
-    }
-}
-
-fn same_directory(directory: &Directory, name: &Text, other: &str, who: &str, place: &Place) -> Diagnostic {
-    let key = directory.kind.key();
-    let message = format!(
-        "{other} and {who} have the same `{key}`, `{}`: each restart of one would empty or re-own the other's",
-        name.leading()
-    );
-    Diagnostic::new(Code::Conflict, place, message)
-        .help(format!("move `{key}` up to the group's own keys: it's then made once, and shared by all"))
-}
-
-/// The slice's name grows with each dash, as it is escaped there.
-fn check_group_name(group: &GroupName, place: &Place, diagnostics: &mut Diagnostics) {
-    let drop_in = name::own("directories", group).len() + ".d".len();
-    let length = name::slice(false, group).len().max(drop_in);
-    if length > name::MAX {
-        let message = format!(
-            "the group's name is too long: names made from it would have {length} bytes, and systemd takes {}",
-            name::MAX
-        );
-        diagnostics.push(Diagnostic::new(Code::GroupName, place, message).help("rename the file"));
-    }
-}
-
-fn check_names(
-    group: &GroupName,
-    processes: &BTreeMap<ProcessName, Process>,
-    setup: &BTreeMap<ProcessName, Setup>,
-    diagnostics: &mut Diagnostics,
-) {
-    // `copse-gave-up@NAME.service` and `copse-directories@G.service` are the longest names made from one.
-    let longest_own = "copse-gave-up@".len();
-    let members = processes.iter().map(|(name, process)| {
-        let instance =
-            process.instances.iter().flatten().map(|(instance, _)| instance.as_str().len() + 1).max().unwrap_or(1);
-        let socket = process
-            .sockets
-            .iter()
-            .filter_map(|socket| socket.name.as_ref())
-            .map(|name| name.as_str().len() + 1)
-            .max()
-            .unwrap_or(0);
-        (name, &process.place, instance + socket)
-    });
-    let steps = setup.iter().map(|(name, step)| (name, &step.place, 0));
-    for (name, process) in processes.iter().filter(|(_, process)| process.instances.is_some()) {
-        let template = name::stem(group, name) + "@";
-        if name::OWN_TEMPLATES.contains(&template.as_str()) {
-            let message = format!("instances of `{name}` would be named `{template}…`, which are copse's own units");
-            diagnostics.push(Diagnostic::new(Code::UnitName, &process.place, message).help("give it another name"));
-        }
-    }
-    for (name, place, more) in members.chain(steps) {
-        let length = name::stem(group, name).len() + more + ".service".len() + longest_own;
-        if length > name::MAX {
-            let message = format!(
-                "the names of the units of `{}` would have {length} bytes, and systemd takes {}",
-                shown(name.as_str()),
-                name::MAX
-            );
-            diagnostics
-                .push(Diagnostic::new(Code::ProcessName, place, message).help("shorten it, or the group's name"));
-        }
-    }
-}
-
 /// Names of units outside the group.
 fn outside(
     key: &str,
     table: &Table,
     entries: &Entries<'_>,
-    scope: Scope,
+    outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<String> {
     let Some(entry) = table.get(key) else { return Vec::new() };
@@ -370,7 +275,7 @@ fn outside(
             );
             continue;
         }
-        let Some(name) = value::outside_unit(key, node, scope, diagnostics) else { continue };
+        let Some(name) = outside.unit(key, node, diagnostics) else { continue };
         names.push(name.to_owned());
     }
     names

@@ -149,6 +149,26 @@ pub const KEYS: &[Key] = &[
     own("timer", PROCESS | DEFAULTS),
 ];
 
+/// What other programs and systemd call what is a key here: what people write first.
+pub const ALSO_CALLED: &[(&str, &str)] = &[
+    ("exec-start", "exec"),
+    ("command", "exec"),
+    ("cmd", "exec"),
+    ("run", "exec"),
+    ("env", "environment"),
+    ("directory", "working-directory"),
+    ("cwd", "working-directory"),
+    ("autostart", "start"),
+    ("autorestart", "restart"),
+    ("numprocs", "instances"),
+    ("replicas", "instances"),
+    ("depends-on", "after"),
+    ("stopsignal", "kill-signal"),
+    ("stopwaitsecs", "timeout-stop-sec"),
+    ("exitcodes", "success-exit-status"),
+    ("schedule", "on-calendar"),
+];
+
 /// The keys of the group itself.
 pub const GROUP_KEYS: &[&str] = &[
     "description",

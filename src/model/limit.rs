@@ -74,9 +74,8 @@ pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &m
         Some(entry) => value::time_span("start-limit-interval-sec", &entry.node, diagnostics),
         None => None,
     };
-    if let Some(interval) = &interval {
-        warn_never(table, interval, burst, pause, restart, diagnostics);
-    }
+    warn_never(table, interval.as_ref(), burst, pause, restart, diagnostics);
+    backoff(table, restart_sec.value, diagnostics);
     // A start that may take for ever has no time in which it fails: a day stands for it.
     let derived = derived.unwrap_or(Duration::from_secs(86_400)).max(Duration::from_secs(1));
     Limits {
@@ -106,28 +105,51 @@ fn restart(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &mu
 /// Giving up needs `burst` starts within the interval; with pauses that add up to more, it can't happen.
 fn warn_never(
     table: &Table,
-    interval: &Span,
+    interval: Option<&Span>,
     burst: i64,
     pause: span::Span,
     restart: Restart,
     diagnostics: &mut Diagnostics,
 ) {
-    let Some(entry) = table.get("start-limit-interval-sec") else { return };
+    let keys = ["start-limit-interval-sec", "start-limit-burst"];
+    let Some((key, entry)) = keys.into_iter().find_map(|key| Some((key, table.get(key)?))) else { return };
     let total = pause.finite().and_then(|pause| pause.checked_mul(u32::try_from(burst).ok()?));
-    let why = match (interval.value.finite(), total) {
+    let why = match (interval.map_or(Some(Duration::MAX), |interval| interval.value.finite()), total) {
         _ if restart == Restart::No => return,
         (None, _) => "an infinite interval switches the limit off".to_owned(),
         (Some(interval), _) if interval.is_zero() || burst == 0 => "zero switches the limit off".to_owned(),
         (Some(interval), Some(total)) if total >= interval => {
             format!("{burst} starts take at least {}", span::format(span::Span::Finite(total)))
         }
-        (Some(_), None) => "the pause between two starts never ends".to_owned(),
+        (Some(_), None) if interval.is_some() => "the pause between two starts never ends".to_owned(),
         _ => return,
     };
     let message =
         format!("the start limit can never be reached: {why}, so a process that keeps failing is never given up");
     diagnostics.push(
         Diagnostic::new(Code::NeverGivesUp, &entry.key, message)
-            .help("leave `start-limit-interval-sec` out: it is derived from the others"),
+            .help(format!("leave `{key}` out: the interval is derived from the others, and the burst is 5")),
     );
+}
+
+/// Growing pauses need both of their keys: with one of them systemd ignores it.
+fn backoff(table: &Table, restart_sec: span::Span, diagnostics: &mut Diagnostics) {
+    const KEYS: [&str; 2] = ["restart-steps", "restart-max-delay-sec"];
+    for (key, other) in [(KEYS[0], KEYS[1]), (KEYS[1], KEYS[0])] {
+        if let Some(entry) = table.get(key).filter(|_| table.get(other).is_none()) {
+            let message =
+                format!("`{key}` has no effect without `{other}`: the pauses grow in so many steps up to so much");
+            let example = if other == KEYS[0] { "5" } else { "\"1min\"" };
+            diagnostics.push(
+                Diagnostic::new(Code::MissingKey, &entry.key, message).help(format!("add `{other} = {example}`")),
+            );
+        }
+    }
+    let Some(entry) = table.get(KEYS[1]) else { return };
+    // A mistake in the span itself has been reported.
+    let longest = value::time_span(KEYS[1], &entry.node, &mut Diagnostics::default());
+    if longest.is_some_and(|longest| longest.value < restart_sec) {
+        let message = format!("`{}` is shorter than `restart-sec`: pauses only grow", KEYS[1]);
+        diagnostics.push(Diagnostic::new(Code::Conflict, &entry.key, message));
+    }
 }

@@ -23,17 +23,44 @@ pub struct Order {
     named_at: BTreeMap<ProcessName, Place>,
 }
 
+/// How units outside the group are named: by anything but its own units.
+pub struct Outside<'a> {
+    /// Which service manager has them.
+    pub scope: Scope,
+    /// Whether a unit's name is one of the group's.
+    pub own: &'a dyn Fn(&str) -> bool,
+}
+
+impl Outside<'_> {
+    /// The name at `node`. One of the group's own is refused: as a process it is known by its name, with all checks
+    /// that go with it; and what waits for the group's target or gate while belonging to the group waits for itself.
+    pub fn unit<'n>(&self, key: &str, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+        let name = value::outside_unit(key, node, self.scope, diagnostics)?;
+        if (self.own)(name) {
+            let message = format!(
+                "`{}` is one of the group's own units; with a suffix, `{key}` names units outside",
+                shown(name)
+            );
+            let help =
+                "a process or setup step is named as in its header, in the `after` of another: `after = [\"NAME\"]`";
+            diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message).help(help));
+            return None;
+        }
+        Some(name)
+    }
+}
+
 /// Resolves the `after` of every member. `removed`: processes taken out with `instances = 0`.
 pub fn resolve(
     members: &[Merged<'_>],
     removed: &BTreeSet<ProcessName>,
-    scope: Scope,
+    outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<ProcessName, Order> {
     let roles: BTreeMap<&ProcessName, Role> = members.iter().map(|member| (member.name, member.role)).collect();
     let mut orders: BTreeMap<ProcessName, Order> = BTreeMap::new();
     for member in members {
-        let order = own_order(member, &roles, removed, scope, diagnostics);
+        let order = own_order(member, &roles, removed, outside, diagnostics);
         orders.insert(member.name.clone(), order);
     }
     gate(members, &roles, &mut orders);
@@ -45,7 +72,7 @@ fn own_order(
     member: &Merged<'_>,
     roles: &BTreeMap<&ProcessName, Role>,
     removed: &BTreeSet<ProcessName>,
-    scope: Scope,
+    outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Order {
     let mut order = Order::default();
@@ -53,7 +80,7 @@ fn own_order(
     for node in value::one_or_many("after", &entry.node, diagnostics) {
         let Some(text) = value::text("after", node, diagnostics) else { continue };
         let Some(name) = ProcessName::new(text) else {
-            order.units.extend(value::outside_unit("after", node, scope, diagnostics).map(str::to_owned));
+            order.units.extend(outside.unit("after", node, diagnostics).map(str::to_owned));
             continue;
         };
         match roles.get(&name) {
@@ -188,12 +215,19 @@ fn cycle(circle: &[&ProcessName], orders: &BTreeMap<ProcessName, Order>) -> Opti
 }
 
 /// The names of `controls`.
-pub fn controls(table: &Table, processes: &BTreeSet<&ProcessName>, diagnostics: &mut Diagnostics) -> Vec<ProcessName> {
+/// Those in `removed` (taken out with `instances = 0`) are left out without a word, as in `after`.
+pub fn controls(
+    table: &Table,
+    processes: &BTreeSet<&ProcessName>,
+    removed: &BTreeSet<ProcessName>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<ProcessName> {
     let Some(entry) = table.get("controls") else { return Vec::new() };
     let mut names = Vec::new();
     for node in value::one_or_many("controls", &entry.node, diagnostics) {
         let Some(text) = value::text("controls", node, diagnostics) else { continue };
-        match ProcessName::new(text).filter(|name| processes.contains(name)) {
+        match ProcessName::new(text).filter(|name| processes.contains(name) || removed.contains(name)) {
+            Some(name) if removed.contains(&name) => {}
             Some(name) => names.push(name),
             None => {
                 let mut diagnostic =

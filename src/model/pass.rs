@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Entry, Node, Table, Value};
+use crate::model::command::toml_string;
 use crate::model::value::{self, invalid, shown, wrong_type};
 use crate::model::{Pass, PassThrough};
 use crate::systemd;
@@ -28,6 +29,15 @@ const REFUSED: &[(Section, &str, &str)] = &[
     (Section::Timer, "Unit", "a timer of copse's starts its own process"),
 ];
 
+/// Lists that copse's own lines stand in: others can be added, but copse's can't be taken away.
+const ADDED_TO: &[(Section, &str)] = &[
+    (Section::Unit, "After"),
+    (Section::Unit, "Requires"),
+    (Section::Unit, "Wants"),
+    (Section::Unit, "OnFailure"),
+    (Section::Service, "LogExtraFields"),
+];
+
 /// Dependencies that carry a restart over, from a process to whoever names it.
 const CARRYING: &[&str] = &["Requires", "BindsTo", "Requisite", "PropagatesStopTo", "StopPropagatedFrom", "Upholds"];
 
@@ -51,6 +61,7 @@ pub fn read(
     for (name, entry) in table.written_order() {
         if check_name(section, header, name, entry, diagnostics)
             && let Some(value) = pass_of(name, &entry.node, diagnostics)
+            && check_kept(section, name, entry, &value, diagnostics)
         {
             check_members(section, name, entry, &value, members, diagnostics);
             pass.0.push((section, name.to_owned(), value));
@@ -77,11 +88,30 @@ fn check_name(section: Section, header: &str, name: &str, entry: &Entry, diagnos
     if let Some(near) = systemd::nearest(section, name) {
         diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
     } else if let Some(elsewhere) = elsewhere {
-        let table = TABLES.iter().find(|(_, section)| *section == elsewhere).map_or("slice", |(table, _)| table);
-        diagnostic = diagnostic
-            .help(format!("it belongs to `[{}]`: move it from `[{header}]` to the table `{table}`", elsewhere.text()));
+        let message = format!(
+            "it belongs to `[{}]`: move it from `[{header}]` to {}",
+            elsewhere.text(),
+            table_of(elsewhere, header)
+        );
+        diagnostic = diagnostic.help(message);
     }
     diagnostics.push(diagnostic);
+    false
+}
+
+fn check_kept(section: Section, name: &str, entry: &Entry, pass: &Pass, diagnostics: &mut Diagnostics) -> bool {
+    let lines = match pass {
+        Pass::Replace(line) => std::slice::from_ref(line),
+        Pass::Reset(lines) => lines,
+        Pass::Add(_) => return true,
+    };
+    if !ADDED_TO.contains(&(section, name)) {
+        return true;
+    }
+    let message = format!("copse's own `{name}=` can't be replaced here: the group stands on it");
+    let array = lines.iter().map(|line| toml_string(line)).collect::<Vec<_>>().join(", ");
+    let diagnostic = Diagnostic::new(Code::RefusedDirective, &entry.key, message);
+    diagnostics.push(diagnostic.help(format!("write an array, which adds to it: `{name} = [{array}]`")));
     false
 }
 
@@ -146,22 +176,35 @@ fn check_members(
     }
 }
 
-/// For a key that doesn't exist: the pass-through lines that would do what was probably meant.
-#[must_use]
-pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
-    let camel: String = key.split('-').map(capitalised).collect();
-    [key, camel.as_str()].into_iter().find_map(|name| {
-        let section = systemd::sections_of(name).find(|section| TABLES.iter().any(|(_, found)| found == section))?;
-        let (table, _) = TABLES.iter().find(|(_, found)| *found == section)?;
-        let place = &entry.node.place;
-        let written = place.file.text.get(place.start as usize..place.end as usize).unwrap_or("…");
-        Some(format!("write it as a directive:\n[{header}.{table}]\n{name} = {}", shown(written)))
-    })
+/// The pass-through table of a section, for who wrote the directive below `header`.
+fn table_of(section: Section, header: &str) -> String {
+    let table = TABLES.iter().find(|(_, found)| *found == section).map_or("slice", |(table, _)| table);
+    let member = header.rsplit_once('.').map(|(member, _)| member);
+    match (section, member) {
+        (Section::Slice, _) => "`[slice]`".to_owned(),
+        (Section::Unit, None) => "`[target]`".to_owned(),
+        (_, member) => format!("`[{}.{table}]`", member.unwrap_or("process.NAME")),
+    }
 }
 
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + chars.as_str())
+/// More than this of a value isn't repeated in the lines that are offered.
+const VALUE_MAX: usize = 400;
+
+/// For a key that doesn't exist: the pass-through lines that would do what was probably meant, or why there are none.
+#[must_use]
+pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
+    let sections = TABLES.iter().map(|(_, section)| *section);
+    let (section, name) = sections.into_iter().find_map(|section| Some((section, systemd::spelled(section, key)?)))?;
+    if let Some((_, _, why)) = REFUSED.iter().find(|(found, refused, _)| *found == section && *refused == name) {
+        return Some(format!("`{name}=` can't be set: {why}"));
+    }
+    let (table, _) = TABLES.iter().find(|(_, found)| *found == section)?;
+    let place = &entry.node.place;
+    let written = place.file.text.get(place.start as usize..place.end as usize);
+    let written = written.filter(|text| text.len() <= VALUE_MAX).unwrap_or("…");
+    let brackets = ADDED_TO.contains(&(section, name)) && !written.starts_with('[');
+    let (open, close) = if brackets { ("[", "]") } else { ("", "") };
+    Some(format!("write it as a directive:\n[{header}.{table}]\n{name} = {open}{written}{close}"))
 }
 
 /// Reads all pass-through tables of `table`, whose header is `header`.

@@ -3,12 +3,15 @@
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Node, Table, Value};
 use crate::model::command::{self, Surroundings};
+use crate::model::service;
 use crate::model::text::{self, Position};
 use crate::model::value::{self, invalid, wrong_type};
 use crate::model::{Health, Piece, Probe, Ready, Span};
 
 /// The probes, by key; `status` belongs to `http`.
 const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "fd", "listening"];
+/// What people write as a key though it is one of `ready`; a `command` is more likely meant to be `exec`.
+pub const READY: &[&str] = &["dbus", "pid-file", "tcp", "unix", "http", "file", "fd", "listening"];
 const WORDS: &[&str] = &["exec", "notify", "oneshot"];
 /// `health` without `interval-sec`.
 const INTERVAL: &str = "10s";
@@ -56,8 +59,12 @@ pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnosti
 
 fn dbus(node: &Node, _: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {
     let name = value::plain("dbus", node, diagnostics)?;
-    let valid =
-        name.contains('.') && name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    // dbus-specification, "Bus names": elements between dots, none empty, none beginning with a digit.
+    let element = |element: &str| {
+        element.starts_with(|c: char| !c.is_ascii_digit())
+            && element.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    let valid = name.contains('.') && name.len() <= 255 && name.split('.').all(element);
     if !valid {
         diagnostics
             .push(invalid(node, format!("`{}` isn't a bus name such as `org.example.Name`", value::shown(name))));
@@ -67,7 +74,8 @@ fn dbus(node: &Node, _: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Opt
 }
 
 fn pid_file(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {
-    text::read("pid-file", node, Position::Path, around.names, diagnostics).map(Ready::PidFile)
+    let path = text::read("pid-file", node, Position::Path, around.names, diagnostics)?;
+    service::checked_path("pid-file", node, path, diagnostics).map(Ready::PidFile)
 }
 
 /// `health`: probes with `interval-sec` and `failures`.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{Entry, Node, Table, Value, merge_settings};
+use crate::model::calendar;
+use crate::model::defaults::Member;
+use crate::model::directories::is_instance;
 use crate::model::keys;
 use crate::model::pass;
 use crate::model::probe;
@@ -13,6 +16,7 @@ use crate::model::text::Names;
 use crate::model::value::{self, invalid, shown, wrong_type};
 use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Socket, Start, Text};
 use crate::suggest;
+use crate::systemd;
 use crate::unit::name::{InstanceName, ProcessName};
 
 /// More instances than this are a slip of the keyboard.
@@ -59,22 +63,11 @@ pub fn merge<'a>(
     };
     let header = format!("{kind}.{name}");
     check_keys(&header, own, if setup { keys::SETUP } else { keys::PROCESS }, diagnostics);
-    let mut table = Table::default();
-    let timed = !setup && (own.get("on-calendar").is_some());
-    for (key, default) in &defaults.0 {
-        let place = if setup { keys::SETUP } else { keys::PROCESS };
-        let fits = keys::find(key).is_some_and(|key| key.places & place != 0);
-        if fits && !(timed && matches!(key.as_str(), "start" | "ready" | "health" | "watchdog-sec" | "essential")) {
-            table.0.insert(key.clone(), default.clone());
-        }
+    let timed = !setup && own.get("on-calendar").is_some();
+    if !setup {
+        check_pass_through(&header, own, diagnostics);
     }
-    let ends =
-        setup || timed || own.get("ready").is_some_and(|entry| entry.node.value == Value::String("oneshot".to_owned()));
-    let restart_goes_on =
-        |entry: &Entry| matches!(&entry.node.value, Value::String(word) if word == "always" || word == "on-success");
-    if ends && table.get("restart").is_some_and(restart_goes_on) {
-        table.0.remove("restart");
-    }
+    let mut table = Member { own, defaults, setup }.fitting();
     merge_settings(&mut table, own.clone());
     let role = match table.get("start") {
         _ if setup => Role::Setup,
@@ -94,6 +87,19 @@ pub fn merge<'a>(
     Some(Merged { name, place: &entry.key, table, role })
 }
 
+/// Directives of a unit that there is none of would be lost without a word.
+fn check_pass_through(header: &str, own: &Table, diagnostics: &mut Diagnostics) {
+    for (table, key, example) in [("socket", "listen", "\"tcp:8080\""), ("timer", "on-calendar", "\"daily\"")] {
+        if let Some(entry) = own.get(table).filter(|_| own.get(key).is_none()) {
+            let message = format!("`[{header}.{table}]` has no effect: without `{key}` there is no {table}");
+            diagnostics.push(
+                Diagnostic::new(Code::MissingKey, &entry.key, message)
+                    .help(format!("add `{key} = {example}` to `[{header}]`")),
+            );
+        }
+    }
+}
+
 /// Reports every key of `table` that can't stand there, with the fix.
 pub fn check_keys(header: &str, table: &Table, place: u8, diagnostics: &mut Diagnostics) {
     for (name, entry) in &table.0 {
@@ -108,15 +114,25 @@ fn wrong_key(header: &str, name: &str, entry: &Entry, place: u8) -> Diagnostic {
     if let Some(key) = keys::find(name) {
         return new(Code::MisplacedKey, format!("`{name}` can't stand in `[{header}]`")).help(where_instead(key));
     }
-    if keys::GROUP_KEYS.contains(&name) {
-        let message = format!("`{name}` is a key of the group, but it stands below the header `[{header}]`");
-        return new(Code::MisplacedKey, message).help("move it up, above the first line that begins with `[`");
+    let of_group = keys::GROUP_KEYS.iter().find(|key| suggest::same_word(key, name));
+    if let Some(key) = of_group.filter(|key| **key == name || systemd::sections_of(name).next().is_none()) {
+        let message = format!("`{key}` is a key of the group, but it stands below the header `[{header}]`");
+        let alone = pass::as_directive(header, name, entry).map(|lines| format!("; for this one alone, {lines}"));
+        let help = format!("move it up, above the first line that begins with `[`{}", alone.unwrap_or_default());
+        return new(Code::MisplacedKey, message).help(help);
     }
     let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
-    let known = keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
+    if probe::READY.contains(&name) {
+        let written = &entry.node.place;
+        let written = written.file.text.get(written.start as usize..written.end as usize).unwrap_or("…");
+        return diagnostic.help(format!("it is a part of `ready`: `ready = {{ {name} = {} }}`", shown(written)));
+    }
+    let also_called = keys::ALSO_CALLED.iter().find(|(other, _)| suggest::same_word(other, name)).map(|(_, key)| *key);
+    let known = || keys::KEYS.iter().filter(|key| key.places & place != 0).map(|key| key.name);
+    let near = also_called.filter(|key| known().any(|known| known == *key)).or_else(|| suggest::nearest(name, known()));
     // A directive whose key exists under its own name (`RestartSec`) is that key; another is pass-through.
-    match (suggest::nearest(name, known), pass::as_directive(header, name, entry)) {
-        (Some(near), Some(lines)) if !suggest::same_word(near, name) => diagnostic.help(lines),
+    match (near, pass::as_directive(header, name, entry)) {
+        (Some(near), Some(lines)) if also_called.is_none() && !suggest::same_word(near, name) => diagnostic.help(lines),
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, Some(lines)) => diagnostic.help(lines),
         (None, None) => diagnostic,
@@ -170,7 +186,7 @@ fn names<'a>(merged: &'a Merged<'_>, instances: bool, around: &'a Surroundings<'
 pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Process {
     let table = &merged.table;
     let header = format!("process.{}", merged.name);
-    let names_of_instances = instance_names(table, around.cpus, diagnostics);
+    let names_of_instances = instance_names(table, merged.role, around.cpus, diagnostics);
     let has_instances = names_of_instances.is_some();
     let mut service = service(table, &header, merged, has_instances, around, diagnostics);
     let instances = names_of_instances.map(|names| instances(names, &service, merged, around, diagnostics));
@@ -204,6 +220,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
 /// The names that `instances` comes to; `None` without the key.
 fn instance_names(
     table: &Table,
+    role: Role,
     cpus: u32,
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<(InstanceName, Option<Place>)>> {
@@ -236,6 +253,11 @@ fn instance_names(
                     &entry.key,
                     "`first-instance` has no meaning where instances have names",
                 ));
+            }
+            if elements.is_empty() && role != Role::Manual {
+                let diagnostic =
+                    invalid(&entry.node, "`instances` has no name, so nothing of this process would ever run");
+                diagnostics.push(diagnostic.help("`instances = 0` takes a process out"));
             }
             Some(named(elements, diagnostics))
         }
@@ -275,7 +297,8 @@ fn named(elements: &[Node], diagnostics: &mut Diagnostics) -> Vec<(InstanceName,
 fn port<'t>(table: &'t Table, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry)> {
     let entry = table.get("port")?;
     let port = value::integer("port", &entry.node, (1, 65_535), diagnostics)?;
-    if let Some(variable) = table.table("environment").and_then(|variables| variables.get("PORT")) {
+    let variable = table.table("environment").and_then(|variables| variables.get("PORT"));
+    if let Some(variable) = variable.filter(|variable| variable.node.value != Value::Boolean(false)) {
         let diagnostic = Diagnostic::new(
             Code::Conflict,
             &entry.key,
@@ -357,10 +380,7 @@ fn start(merged: &Merged<'_>, diagnostics: &mut Diagnostics) -> Start {
     match (merged.role, merged.table.get("on-calendar")) {
         (Role::Timed, Some(entry)) => {
             let nodes = value::one_or_many("on-calendar", &entry.node, diagnostics);
-            let times: Vec<_> = nodes
-                .into_iter()
-                .filter_map(|node| value::plain("on-calendar", node, diagnostics).map(str::to_owned))
-                .collect();
+            let times: Vec<_> = nodes.into_iter().filter_map(|node| event(node, diagnostics)).collect();
             if times.is_empty() && entry.node.value == Value::Array(Vec::new()) {
                 diagnostics.push(invalid(&entry.node, "`on-calendar` has no time"));
             }
@@ -369,6 +389,17 @@ fn start(merged: &Merged<'_>, diagnostics: &mut Diagnostics) -> Start {
         (Role::Manual, _) => Start::Manual,
         _ => Start::Auto,
     }
+}
+
+fn event(node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
+    let text = value::plain("on-calendar", node, diagnostics)?;
+    if !calendar::is_event(text) {
+        let message = format!("`{}` isn't a calendar event of systemd.time(7)", shown(text));
+        let help = "write it like `\"daily\"`, `\"Mon..Fri 10:00\"`, `\"*:0/15\"` or `\"*-*-1 04:30\"`; `systemd-analyze calendar` shows when it elapses";
+        diagnostics.push(invalid(node, message).help(help));
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn change(
@@ -467,8 +498,7 @@ fn check_combination(
     }
     if let Some(instances) = instances {
         let shared = |directory: &&crate::model::Directory| {
-            instances.len() > 1
-                && directory.names.iter().any(|name| !name.has(|piece| *piece == crate::model::Piece::Instance))
+            instances.len() > 1 && directory.names.iter().any(|name| !name.has(is_instance))
         };
         if let Some(directory) = service.directories.iter().find(shared) {
             let key = directory.kind.key();

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{Node, Table, Value};
 use crate::model::command::{self, Surroundings};
-use crate::model::keys::{self, Kind};
+use crate::model::directories;
+use crate::model::keys;
 use crate::model::probe::{self, default_span};
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, invalid, wrong_type};
 use crate::model::{
-    Argv, Credential, Directive, Directory, DirectoryKind, Hardening, PassThrough, Ready, Restart, Service, Text, limit,
+    Argv, Credential, Directive, DirectoryKind, Hardening, PassThrough, Ready, Restart, Service, Text, limit,
 };
 
 /// What a table is read as.
@@ -44,7 +45,7 @@ pub struct Context<'a> {
 
 /// Reads the merged table.
 pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> Service {
-    let directories = directories(table, &context.names, diagnostics);
+    let directories = directories::read(table, &context.names, diagnostics);
     let mut first: Vec<_> =
         directories.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect();
     first.extend(context.shared.iter().filter(|(kind, _)| !directories.iter().any(|own| own.kind == *kind)).cloned());
@@ -129,8 +130,12 @@ fn working_directory(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
 }
 
 /// A path goes into a directive where systemd has no quoting: no control characters, no blanks at an end.
-fn checked_path(key: &str, node: &Node, text: Text, diagnostics: &mut Diagnostics) -> Option<Text> {
+pub fn checked_path(key: &str, node: &Node, text: Text, diagnostics: &mut Diagnostics) -> Option<Text> {
     let Value::String(written) = &node.value else { return Some(text) };
+    if written.is_empty() {
+        diagnostics.push(invalid(node, format!("`{key}` is empty")));
+        return None;
+    }
     if written.chars().any(char::is_control) || written.ends_with('\\') || written.trim() != written {
         let message = format!(
             "`{key}` holds a control character, a blank at an end, or a `\\` at the end, which a unit can't carry there"
@@ -338,44 +343,6 @@ fn directives(table: &Table, limits: &limit::Limits, diagnostics: &mut Diagnosti
         }
     }
     directives
-}
-
-/// The `*-directory` keys of a table: of a process, a setup step, or the group.
-pub fn directories(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Directory> {
-    let mut directories = Vec::new();
-    for kind in DirectoryKind::ALL {
-        let mode_key = format!("{}-mode", kind.key());
-        let mode =
-            table.get(&mode_key).and_then(|entry| value::directive(&mode_key, Kind::Mode, &entry.node, diagnostics));
-        match (table.get(kind.key()), table.get(&mode_key)) {
-            (Some(entry), _) => {
-                let nodes = value::one_or_many(kind.key(), &entry.node, diagnostics);
-                let names =
-                    nodes.into_iter().filter_map(|node| directory_name(kind.key(), node, names, diagnostics)).collect();
-                directories.push(Directory { kind, names, mode });
-            }
-            (None, Some(entry)) => {
-                let message = format!("`{mode_key}` without `{}` has no effect", kind.key());
-                diagnostics.push(Diagnostic::new(Code::MissingKey, &entry.key, message));
-            }
-            (None, None) => {}
-        }
-    }
-    directories
-}
-
-fn directory_name(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Text> {
-    let text = text::read(key, node, Position::Path, &Names { directories: &[], ..names.clone() }, diagnostics)?;
-    let Value::String(written) = &node.value else { return None };
-    let relative = !written.is_empty() && written.split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if !relative || written.chars().any(|c| c.is_control() || c.is_whitespace() || "\\\"':".contains(c)) {
-        let message = format!(
-            "`{key}` takes a path below systemd's base directory, such as `\"name\"`, without `..`, blanks, quotes and `:`"
-        );
-        diagnostics.push(invalid(node, message));
-        return None;
-    }
-    Some(text)
 }
 
 impl Restart {

@@ -115,3 +115,78 @@ fn a_cycle_is_printed_as_a_path() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].contains("`a → c → b → a`"), "{found:#?}");
 }
+
+#[test]
+fn a_default_that_does_not_fit_does_not_apply() {
+    let group = good(
+        r#"
+[defaults]
+restart = "always"
+refresh = "roll"
+health = { tcp = "127.0.0.1:80" }
+watchdog-sec = 5
+runtime-directory-mode = "0750"
+restart-steps = 3
+kill-mode = "mixed"
+
+[process.web]
+exec = "/bin/web"
+instances = 2
+runtime-directory = "web-{instance}"
+
+[process.job]
+exec = "/bin/job"
+ready = "oneshot"
+
+[process.named]
+exec = "/bin/named"
+ready = { dbus = "org.example.Name" }
+restart-max-delay-sec = "1min"
+
+[process.own]
+exec = "/bin/own"
+watchdog-sec = 7
+"#,
+        &[],
+    );
+    let has = |process: &str, directive: &str| {
+        let found = group.processes[&name(process)].service.directives.iter().find(|found| found.name == directive);
+        found.map(|found| found.value.clone())
+    };
+    let of = |process: &str| (has(process, "WatchdogSec"), has(process, "RestartSteps"), has(process, "Restart"));
+    let always = Some("always".to_owned());
+    assert_eq!(of("web"), (None, None, always.clone()), "health comes before a default of the same rank");
+    assert_eq!(of("job"), (None, None, Some("on-failure".to_owned())));
+    assert_eq!(of("named"), (None, Some("3".to_owned()), always.clone()));
+    assert_eq!(of("own"), (Some("7".to_owned()), None, always));
+    let watched = |process: &str| group.processes[&name(process)].service.health.is_some();
+    assert_eq!(["web", "job", "named", "own"].map(watched), [true, false, false, false]);
+    let refresh = |process: &str| group.processes[&name(process)].change.refresh;
+    assert_eq!((refresh("web"), refresh("job")), (Refresh::Roll, Refresh::Restart));
+    assert!(group.processes.keys().all(|process| has(process.as_str(), "KillMode") == Some("mixed".to_owned())));
+}
+
+#[test]
+fn a_process_that_was_taken_out_may_still_be_named() {
+    let text = r#"
+[process.manager]
+exec = "/bin/manager"
+user = "app"
+controls = ["web", "gc"]
+after = ["gc"]
+[process.web]
+exec = "/bin/web"
+port = 80
+[process.gc]
+exec = "/bin/gc"
+"#;
+    let group = good(text, &["process.gc.instances = 0", "process.web.environment.PORT = false"]);
+    assert_eq!(group.processes[&name("manager")].controls, [name("web")]);
+    assert_eq!(group.processes[&name("web")].service.environment["PORT"], Text::literal("80"));
+}
+
+#[test]
+fn a_shell_gets_its_own_variables() {
+    let group = good("[process.a]\nshell = \"echo {env:A...}b {env:C}d\"", &[]);
+    assert_eq!(group.processes[&name("a")].service.exec[2], Text::literal("echo ${A}b ${C}d"));
+}

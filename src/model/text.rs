@@ -171,7 +171,7 @@ fn environment(variable: &str, position: Position) -> Result<Piece, Problem> {
         return Err(Problem::BadVariable);
     }
     match position {
-        Position::Shell if words => Ok(Piece::Literal(format!("${variable}"))),
+        // Both are the shell's own affair: it splits what isn't between quotes.
         Position::Shell => Ok(Piece::Literal(format!("${{{variable}}}"))),
         Position::Argument | Position::Probe if words => Ok(Piece::EnvWords(variable.to_owned())),
         Position::Argument | Position::Probe => Ok(Piece::Env(variable.to_owned())),

@@ -3,46 +3,12 @@
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Node, Table, Value};
 use crate::model::Span;
+use crate::model::grammar::{self, scalar_is_valid};
 use crate::model::keys::Kind;
 use crate::scope::Scope;
 use crate::span;
 use crate::suggest;
 use crate::unit::value::is_noncharacter;
-
-/// Linux' signals by name; `RTMIN+3` and the like are taken too.
-const SIGNALS: &[&str] = &[
-    "SIGHUP",
-    "SIGINT",
-    "SIGQUIT",
-    "SIGILL",
-    "SIGTRAP",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGKILL",
-    "SIGUSR1",
-    "SIGSEGV",
-    "SIGUSR2",
-    "SIGPIPE",
-    "SIGALRM",
-    "SIGTERM",
-    "SIGSTKFLT",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSTOP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGXCPU",
-    "SIGXFSZ",
-    "SIGVTALRM",
-    "SIGPROF",
-    "SIGWINCH",
-    "SIGIO",
-    "SIGPWR",
-    "SIGSYS",
-];
 
 /// The suffixes of systemd's unit types.
 const UNIT_SUFFIXES: &[&str] = &[
@@ -58,6 +24,9 @@ const UNIT_SUFFIXES: &[&str] = &[
     ".scope",
     ".device",
 ];
+
+/// The longest text that is taken, in bytes.
+const LONGEST: usize = 250_000;
 
 /// A diagnostic that says what was expected and what is there.
 #[must_use]
@@ -81,6 +50,15 @@ pub fn text<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Opt
             u32::from(c)
         );
         diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message));
+        return None;
+    }
+    // Escapes can make four bytes of one.
+    if text.len() > LONGEST {
+        let message = format!(
+            "`{key}` holds {} bytes; a line of a unit has room for 1 MiB, which is sure to do for {LONGEST}",
+            text.len()
+        );
+        diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message).help("put it into a file"));
         return None;
     }
     Some(text)
@@ -121,6 +99,13 @@ pub fn one_or_many<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics)
     match &node.value {
         Value::String(_) => vec![node],
         Value::Array(elements) => {
+            let length = |element: &Node| if let Value::String(text) = &element.value { text.len() } else { 0 };
+            let bytes: usize = elements.iter().map(length).sum();
+            if bytes > LONGEST {
+                let message = format!("`{key}` lists {bytes} bytes of text; {LONGEST} at most are taken");
+                diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message));
+                return Vec::new();
+            }
             let (strings, others): (Vec<_>, Vec<_>) =
                 elements.iter().partition(|element| matches!(element.value, Value::String(_)));
             for other in others {
@@ -218,6 +203,11 @@ pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -
     let stem = UNIT_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
     let valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
     match stem {
+        Some(stem) if stem.ends_with('@') => {
+            let message = format!("`{}` is a template, of which only an instance can be meant", shown(name));
+            diagnostics.push(invalid(node, message).help("write one: `NAME@INSTANCE.service`"));
+            None
+        }
         Some(stem)
             if !stem.is_empty()
                 && name.len() <= crate::unit::name::MAX
@@ -276,7 +266,7 @@ fn words(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> O
     let mut found = Vec::new();
     for element in elements {
         let word = match &element.value {
-            Value::Integer(status @ 0..=255) if kind == Kind::Statuses => status.to_string(),
+            Value::Integer(status) if kind == Kind::Statuses => status.to_string(),
             Value::String(word) => word.clone(),
             _ => {
                 diagnostics.push(wrong_type(key, "strings, or an array of them", element));
@@ -285,17 +275,24 @@ fn words(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> O
         };
         for word in word.split_ascii_whitespace() {
             let bare = if kind == Kind::Capabilities && found.is_empty() { word.trim_start_matches('~') } else { word };
-            let valid = !bare.is_empty() && bare.chars().all(|c| c.is_ascii_alphanumeric() || "_+-".contains(c));
-            let valid = valid && (kind == Kind::Statuses || bare.to_ascii_uppercase().starts_with("CAP_"));
-            if !valid {
+            if !grammar::word_is_valid(kind, bare) {
                 let what = if kind == Kind::Statuses { "an exit status or signal" } else { "a capability: `CAP_…`" };
-                diagnostics.push(invalid(element, format!("`{}` isn't {what}", shown(word))));
+                let mut diagnostic = invalid(element, format!("`{}` isn't {what}", shown(word)));
+                if let Some(near) = suggest::nearest(bare, grammar::words(kind)) {
+                    diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+                }
+                diagnostics.push(diagnostic);
                 return None;
             }
             found.push(word.to_owned());
         }
     }
-    Some(found.join(" "))
+    let line = found.join(" ");
+    if line.len() > LONGEST {
+        diagnostics.push(invalid(node, format!("`{key}` lists {} bytes; {LONGEST} at most are taken", line.len())));
+        return None;
+    }
+    Some(line)
 }
 
 fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
@@ -319,7 +316,7 @@ fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> 
     let mut diagnostic = invalid(node, format!("`{key}` takes {}, not `{}`", expected(kind), shown(&text)));
     if kind == Kind::Signal {
         let with_prefix = format!("SIG{}", text.to_ascii_uppercase().trim_start_matches("SIG"));
-        if let Some(near) = suggest::nearest(&with_prefix, SIGNALS.iter().copied()) {
+        if let Some(near) = suggest::nearest(&with_prefix, grammar::words(kind)) {
             diagnostic = diagnostic.help(format!("did you mean `{key} = \"{near}\"`?"));
         }
     }
@@ -337,39 +334,6 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Signal => "a signal such as `\"SIGTERM\"`",
         _ => "a user's or group's name, or its number",
     }
-}
-
-fn scalar_is_valid(kind: Kind, text: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.len() <= 19 && text.chars().all(|c| c.is_ascii_digit());
-    let percent = |text: &str| text.strip_suffix('%').is_some_and(number);
-    match kind {
-        Kind::Size => {
-            text == "infinity"
-                || percent(text)
-                || number(text.strip_suffix(['K', 'M', 'G', 'T', 'P', 'E']).unwrap_or(text))
-        }
-        Kind::Percent => percent(text) && text.chars().any(|c| ('1'..='9').contains(&c)),
-        Kind::Tasks => text == "infinity" || number(text) || percent(text),
-        Kind::Limit => text.splitn(2, ':').all(|part| part == "infinity" || number(part)),
-        Kind::Mode => (3..=5).contains(&text.len()) && text.chars().all(|c| ('0'..='7').contains(&c)),
-        Kind::Signal => {
-            let real_time = |prefix| text.strip_prefix(prefix).is_some_and(|offset: &str| number(offset));
-            SIGNALS.contains(&text)
-                || text == "SIGRTMIN"
-                || text == "SIGRTMAX"
-                || real_time("SIGRTMIN+")
-                || real_time("SIGRTMAX-")
-        }
-        _ => user_is_valid(text),
-    }
-}
-
-/// As systemd takes it in its relaxed mode, less what no one means: no blank, colon or slash, not starting with a dash.
-fn user_is_valid(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
-        && text.len() <= 256
-        && chars.all(|c| c.is_ascii_alphanumeric() || "_.-$".contains(c))
 }
 
 /// All keys of `table` that aren't among `known`: each a diagnostic, with the near one.

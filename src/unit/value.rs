@@ -55,7 +55,7 @@ impl Value {
     #[must_use]
     pub fn plain(text: &str) -> Self {
         // Nearly every text is one that needs nothing done.
-        let special = |byte: u8| byte.is_ascii_control() || matches!(byte, b'%' | b'\\' | b' ');
+        let special = |byte: u8| byte.is_ascii_control() || !byte.is_ascii() || matches!(byte, b'%' | b'\\' | b' ');
         match text.bytes().any(special) {
             true => Self::text(&[Part::Literal(text)]),
             false => Self(Cow::Owned(text.to_owned())),

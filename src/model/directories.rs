@@ -1,0 +1,199 @@
+//! Directories of processes, setup steps and the group: read, and never the same one in two units.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::document::{Node, Table, Value};
+use crate::model::keys::Kind;
+use crate::model::text::{self, Names, Position};
+use crate::model::value::{self, invalid};
+use crate::model::{Directory, DirectoryKind, Piece, Process, Setup, SharedDirectories, Start, Text};
+use crate::unit::name::ProcessName;
+
+/// The `*-directory` keys of a table: of a process, a setup step, or the group.
+pub fn read(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Directory> {
+    let mut directories = Vec::new();
+    for kind in DirectoryKind::ALL {
+        let mode_key = format!("{}-mode", kind.key());
+        let mode =
+            table.get(&mode_key).and_then(|entry| value::directive(&mode_key, Kind::Mode, &entry.node, diagnostics));
+        match (table.get(kind.key()), table.get(&mode_key)) {
+            (Some(entry), _) => {
+                let nodes = value::one_or_many(kind.key(), &entry.node, diagnostics);
+                let names =
+                    nodes.into_iter().filter_map(|node| directory_name(kind.key(), node, names, diagnostics)).collect();
+                directories.push(Directory { kind, names, mode });
+            }
+            (None, Some(entry)) => {
+                let message = format!("`{mode_key}` without `{}` has no effect", kind.key());
+                diagnostics.push(Diagnostic::new(Code::MissingKey, &entry.key, message));
+            }
+            (None, None) => {}
+        }
+    }
+    directories
+}
+
+fn directory_name(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Text> {
+    let text = text::read(key, node, Position::Path, &Names { directories: &[], ..names.clone() }, diagnostics)?;
+    let Value::String(written) = &node.value else { return None };
+    let relative = !written.is_empty() && written.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if !relative || written.chars().any(|c| c.is_control() || c.is_whitespace() || "\\\"':".contains(c)) {
+        let message = format!(
+            "`{key}` takes a path below systemd's base directory, such as `\"name\"`, without `..`, blanks, quotes and `:`"
+        );
+        diagnostics.push(invalid(node, message));
+        return None;
+    }
+    if text.has(|piece| *piece == Piece::CredentialsDirectory) {
+        diagnostics
+            .push(invalid(node, format!("`{key}` takes a path below systemd's base directory, not another one's")));
+        return None;
+    }
+    Some(text)
+}
+
+/// Who has a directory: the group's holder, or one unit of a process or step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner<'g> {
+    /// `None`: the group.
+    member: Option<&'g ProcessName>,
+    instance: Option<&'g str>,
+}
+
+impl Owner<'_> {
+    fn shown(self) -> String {
+        match (self.member, self.instance) {
+            (None, _) => "the group".to_owned(),
+            (Some(member), None) => format!("`{member}`"),
+            (Some(member), Some(instance)) => format!("`{member}@{instance}`"),
+        }
+    }
+}
+
+/// A directory as one unit has it.
+struct Owned<'g> {
+    owner: Owner<'g>,
+    place: Option<&'g Place>,
+    kind: DirectoryKind,
+    path: String,
+}
+
+/// The same directory in two units is re-owned, or even removed, by each restart of either; and a runtime directory is
+/// removed with everything below it.
+pub fn check(
+    processes: &BTreeMap<ProcessName, Process>,
+    setup: &BTreeMap<ProcessName, Setup>,
+    shared: Option<&SharedDirectories>,
+    diagnostics: &mut Diagnostics,
+) {
+    let all = owned(processes, setup, shared);
+    let mut first: BTreeMap<(DirectoryKind, &str), &Owned<'_>> = BTreeMap::new();
+    let mut said = BTreeSet::new();
+    for one in &all {
+        let Some(other) = first.get(&(one.kind, one.path.as_str())) else {
+            first.insert((one.kind, &one.path), one);
+            continue;
+        };
+        // What instances share because the process says it once is reported there.
+        if let Some(place) = one.place.filter(|_| one.owner != other.owner)
+            && said.insert((one.owner.member, other.owner.member, one.kind))
+        {
+            diagnostics.push(same(one, other, place));
+        }
+    }
+    for one in all.iter().filter(|one| one.kind == DirectoryKind::Runtime) {
+        let above = one.path.match_indices('/').filter_map(|(end, _)| first.get(&(one.kind, &one.path[..end])));
+        for above in above.filter(|above| above.owner != one.owner) {
+            if let Some(place) = above.place
+                && said.insert((one.owner.member, above.owner.member, one.kind))
+            {
+                diagnostics.push(below(one, above, place));
+            }
+        }
+    }
+}
+
+fn owned<'g>(
+    processes: &'g BTreeMap<ProcessName, Process>,
+    setup: &'g BTreeMap<ProcessName, Setup>,
+    shared: Option<&'g SharedDirectories>,
+) -> Vec<Owned<'g>> {
+    let mut all = Vec::new();
+    let mut add = |member, instance, place, names: &mut dyn Iterator<Item = (DirectoryKind, &'g Text)>| {
+        let owner = Owner { member, instance };
+        all.extend(names.map(|(kind, name)| Owned { owner, place, kind, path: path(name, owner) }));
+    };
+    add(None, None, None, &mut names_of(shared.map_or(&[], |shared| &shared.directories)));
+    for (name, process) in processes {
+        let (own, place) = (process.service.directories.as_slice(), Some(&process.place));
+        let Some(instances) = &process.instances else {
+            add(Some(name), None, place, &mut names_of(own));
+            continue;
+        };
+        // What all instances have in common counts once here; that they share it, the check of the process reports.
+        let common: Vec<_> = names_of(own).filter(|(_, name)| !name.has(is_instance)).collect();
+        add(Some(name), None, place, &mut common.iter().copied());
+        let mut each = |instance, directories| {
+            add(Some(name), Some(instance), place, &mut names_of(directories).filter(|one| !common.contains(one)));
+        };
+        // Any instance of it may be started: this one stands for all.
+        if process.start == Start::Manual {
+            each("*", own);
+        }
+        for (instance, service) in instances {
+            each(instance.as_str(), service.as_ref().map_or(own, |service| &service.directories));
+        }
+    }
+    for (name, step) in setup {
+        add(Some(name), None, Some(&step.place), &mut names_of(&step.service.directories));
+    }
+    all
+}
+
+fn names_of(directories: &[Directory]) -> impl Iterator<Item = (DirectoryKind, &Text)> {
+    directories.iter().flat_map(|directory| directory.names.iter().map(|name| (directory.kind, name)))
+}
+
+/// Whether the placeholder is `{instance}`, or one that holds it.
+pub fn is_instance(piece: &Piece) -> bool {
+    matches!(piece, Piece::Instance | Piece::Unit)
+}
+
+/// The path below the kind's base. `{unit}` is written as what is different in each unit all the same.
+fn path(name: &Text, owner: Owner<'_>) -> String {
+    let mut path = String::new();
+    for piece in &name.0 {
+        match piece {
+            Piece::Literal(text) => path.push_str(text),
+            Piece::Instance => path.push_str(owner.instance.unwrap_or_default()),
+            _ => path.push_str(&owner.shown()),
+        }
+    }
+    path
+}
+
+fn same(one: &Owned<'_>, other: &Owned<'_>, place: &Place) -> Diagnostic {
+    let key = one.kind.key();
+    let message = format!(
+        "{} and {} have the same `{key}`, `{}`: each restart of one would empty or re-own the other's",
+        other.owner.shown(),
+        one.owner.shown(),
+        one.path
+    );
+    Diagnostic::new(Code::Conflict, place, message)
+        .help(format!("move `{key}` up to the group's own keys: it's then made once, and shared by all"))
+}
+
+fn below(one: &Owned<'_>, above: &Owned<'_>, place: &Place) -> Diagnostic {
+    let key = one.kind.key();
+    let message = format!(
+        "the `{key}` `{}` of {} holds `{}` of {}: each restart of the one would remove the other",
+        above.path,
+        above.owner.shown(),
+        one.path,
+        one.owner.shown()
+    );
+    Diagnostic::new(Code::Conflict, place, message)
+        .help(format!("name them side by side, or move `{key} = \"{}\"` up to the group's own keys", above.path))
+}
