@@ -4,6 +4,7 @@
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
 # make install  programs, units and manual pages, below DESTDIR
+# make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
 # make bench    how long the generator takes, against `cp -r` and podman's generator: tables in markdown
 
 SHELL := /bin/bash
@@ -112,6 +113,21 @@ install-files:
 	for page in $(wildcard man/*.[0-9]); do \
 	    install -D -m 644 -t "$(DESTDIR)/usr/share/man/man$${page##*.}" "$$page"; \
 	done
+
+# --- ill will ---------------------------------------------------------------------------------------
+
+# tests/invariant does this briefly. cargo-fuzz needs options of rustc that only a nightly takes without
+# RUSTC_BOOTSTRAP; what it finds interesting stays in fuzz/corpus, what it breaks in fuzz/artifacts.
+DURATION := 60
+.PHONY: fuzz
+fuzz: PROGRAMS := g++
+fuzz: prerequisites
+	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
+	mkdir -p fuzz/corpus/group
+	find tests/cases tests/errors examples -name '*.toml' -type f | \
+	    while read -r file; do cp "$$file" "fuzz/corpus/group/seed-$${file//\//-}"; done
+	RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run group -- \
+	    -dict=fuzz/words -max_total_time=$(DURATION) -max_len=4096 -timeout=10
 
 # --- to look at -------------------------------------------------------------------------------------
 

@@ -88,15 +88,31 @@ fn escape(text: &str) -> Result<(char, &str), String> {
         'v' => '\x0b',
         's' => ' ',
         '\\' | '"' | '\'' => c,
-        'x' => {
-            let digits = rest.get(..2).ok_or("a short \\x")?;
-            let byte = u8::from_str_radix(digits, 16).map_err(|error| error.to_string())?;
-            // Beyond ASCII it would be a byte, not a character; copse writes none.
-            return if (1..0x80).contains(&byte) { Ok((char::from(byte), &rest[2..])) } else { Err(digits.to_owned()) };
-        }
+        'x' => return bytes(text),
         other => return Err(format!("no escape: \\{other}")),
     };
     Ok((plain, rest))
+}
+
+/// The character that `xHH`, and the escapes after it where it has more bytes, spell out.
+fn bytes(text: &str) -> Result<(char, &str), String> {
+    let (mut bytes, mut rest) = (Vec::new(), text);
+    loop {
+        let digits = rest
+            .strip_prefix('x')
+            .and_then(|rest| rest.get(..2))
+            .ok_or_else(|| format!("half a character: {text:?}"))?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|error| error.to_string())?);
+        rest = &rest[3..];
+        match std::str::from_utf8(&bytes) {
+            Ok("\0") => return Err("a NUL".to_owned()),
+            Ok(character) => return Ok((character.chars().next().ok_or("nothing")?, rest)),
+            Err(error) if error.error_len().is_none() => {
+                rest = rest.strip_prefix('\\').ok_or_else(|| format!("half a character: {text:?}"))?;
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
 }
 
 /// cunescape(): escapes in text that has no quotes.
