@@ -192,8 +192,13 @@ fn merge_members(kind: &str, base: &mut Table, members: Table, diagnostics: &mut
     }
 }
 
-/// Puts the keys of one process, setup step, instance or `[defaults]` over those of another.
+/// Puts the keys of one process, setup step, instance or `[defaults]` over those of another. `exec` and `shell` are two
+/// ways of saying one thing: either replaces either.
 pub fn merge_settings(base: &mut Table, over: Table) {
+    if over.get("exec").is_some() || over.get("shell").is_some() {
+        base.0.remove("exec");
+        base.0.remove("shell");
+    }
     for (key, entry) in over.0 {
         let below = base.0.get_mut(&key).and_then(|entry| table_mut(&mut entry.node));
         match (below, entry.node.value) {

@@ -45,6 +45,12 @@ fn directory_name(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut D
         diagnostics.push(invalid(node, message));
         return None;
     }
+    // systemd would give copse's own directories, group files among them, to the process's user.
+    if let Some(top) = text.leading().split('/').next().filter(|top| matches!(*top, "copse" | "private")) {
+        let owner = if top == "copse" { "copse" } else { "systemd" };
+        diagnostics.push(invalid(node, format!("`{key}` can't be `{top}` or below it: that is {owner}'s own")));
+        return None;
+    }
     if text.has(|piece| *piece == Piece::CredentialsDirectory) {
         diagnostics
             .push(invalid(node, format!("`{key}` takes a path below systemd's base directory, not another one's")));

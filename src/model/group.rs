@@ -300,6 +300,11 @@ fn warn_not_wanted(
     }
 }
 
+fn instance_tables(member: &Table) -> impl Iterator<Item = &Table> {
+    let instances = member.table("instance").into_iter().flat_map(|instances| instances.0.values());
+    instances.filter_map(|instance| instance.node.as_table())
+}
+
 /// A user's service manager runs as that user and can't become another.
 fn refuse_user_keys(
     scope: Scope,
@@ -312,8 +317,9 @@ fn refuse_user_keys(
         return;
     }
     let names = processes.keys().map(|name| ("process", name)).chain(setup.keys().map(|name| ("setup", name)));
-    let tables =
-        names.filter_map(|(kind, name)| table.table(kind)?.table(name.as_str())).chain(table.table("defaults"));
+    let members = names.filter_map(|(kind, name)| table.table(kind)?.table(name.as_str()));
+    let tables = members.flat_map(|member| std::iter::once(member).chain(instance_tables(member)));
+    let tables = tables.chain(table.table("defaults"));
     for entry in tables.flat_map(|table| ["user", "group", "ambient-capabilities"].map(|key| table.get(key))).flatten()
     {
         let message = "a user's service manager can't run programs as somebody else, or with more rights";
@@ -345,7 +351,7 @@ fn documentation(table: &Table, diagnostics: &mut Diagnostics) -> Vec<String> {
     for node in value::one_or_many("documentation", &entry.node, diagnostics) {
         let Some(uri) = value::plain("documentation", node, diagnostics) else { continue };
         let known = SCHEMES.iter().any(|scheme| uri.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
-        if !known || uri.contains(char::is_whitespace) {
+        if !known || uri.contains(|c: char| c.is_whitespace() || "\"'\\".contains(c)) {
             let message = format!("`{}` isn't a URI that systemd takes as documentation", shown(uri));
             diagnostics.push(invalid(node, message).help("write `man:NAME(SECTION)`, `https://…` or `file:/…`"));
         } else {

@@ -65,7 +65,11 @@ pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &m
         .and_then(|entry| value::time_span("restart-max-delay-sec", &entry.node, diagnostics))
         .map_or(restart_sec.value, |longest| longest.value.max(restart_sec.value));
     let slow_start = *ready != Ready::Exec && restart == Restart::OnFailure;
-    let attempt = if slow_start { timeout_start.value.finite() } else { Some(Duration::from_secs(1)) };
+    let attempt = match slow_start {
+        // To systemd, zero is a start without a time-out.
+        true => timeout_start.value.finite().filter(|timeout| !timeout.is_zero()),
+        false => Some(Duration::from_secs(1)),
+    };
     let derived = pause
         .finite()
         .zip(attempt)

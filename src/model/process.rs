@@ -359,10 +359,6 @@ fn instances(
             let header = format!("process.{}.instance.{name}", merged.name);
             check_keys(&header, own, keys::INSTANCE, diagnostics);
             let mut table = merged.table.clone();
-            if own.get("exec").is_some() || own.get("shell").is_some() {
-                table.0.remove("exec");
-                table.0.remove("shell");
-            }
             merge_settings(&mut table, own.clone());
             service(&table, &header, merged, true, around, diagnostics)
         });

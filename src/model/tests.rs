@@ -190,3 +190,11 @@ fn a_shell_gets_its_own_variables() {
     let group = good("[process.a]\nshell = \"echo {env:A...}b {env:C}d\"", &[]);
     assert_eq!(group.processes[&name("a")].service.exec[2], Text::literal("echo ${A}b ${C}d"));
 }
+
+#[test]
+fn a_drop_in_may_say_the_command_the_other_way() {
+    let group = good("[process.a]\nexec = \"/bin/a\"", &["process.a.shell = \"b\""]);
+    assert_eq!(group.processes[&name("a")].service.exec[2], Text::literal("b"));
+    let group = good("[process.a]\nshell = \"b\"", &["process.a.exec = \"/bin/a\""]);
+    assert_eq!(group.processes[&name("a")].service.exec, [Text::literal("/bin/a")]);
+}

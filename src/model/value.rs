@@ -228,12 +228,14 @@ pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -
     }
 }
 
-/// As [`unit_name`]; in user scope the system's network targets are left out, with a note: they don't exist there.
+/// As [`unit_name`]; in user scope the system's own targets are left out, with a note: they don't exist there.
 pub fn outside_unit<'a>(key: &str, node: &'a Node, scope: Scope, diagnostics: &mut Diagnostics) -> Option<&'a str> {
     let name = unit_name(key, node, diagnostics)?;
-    if scope == Scope::User && name.starts_with("network") && name.ends_with(".target") {
+    let boot = matches!(name, "multi-user.target" | "graphical.target");
+    if scope == Scope::User && (boot || name.starts_with("network") && name.ends_with(".target")) {
         let message = format!("`{name}` was left out: a user's service manager doesn't have it");
-        diagnostics.push(Diagnostic::new(Code::UserScope, &node.place, message));
+        let diagnostic = Diagnostic::new(Code::UserScope, &node.place, message);
+        diagnostics.push(if boot { diagnostic.help("write `default.target`") } else { diagnostic });
         return None;
     }
     Some(name)

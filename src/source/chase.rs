@@ -116,8 +116,9 @@ impl<'a> Chaser<'a> {
                 continue;
             }
             let next = walk.at.join(&name);
-            // Whether or not the root has one: an image often hasn't.
-            if next == Path::new("/dev/null") && walk.left.is_empty() {
+            // Whether or not the root has one, or even a /dev: an image often hasn't.
+            let null = next == Path::new("/dev/null") && walk.left.is_empty();
+            if null || (next == Path::new("/dev") && walk.left.iter().eq(["null"])) {
                 return Err(Stop::Mask);
             }
             let here = self.directories.rooted(&next);

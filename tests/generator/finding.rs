@@ -1,5 +1,7 @@
 //! Which files are group files.
 
+use copse::scope::{Directories, Scope};
+
 use crate::stand::{Stand, simple};
 
 #[test]
@@ -58,6 +60,15 @@ fn a_link_to_dev_null_hides_a_group() {
     let outcome = stand.run();
     let targets: Vec<_> = outcome.tree.keys().filter(|name| name.ends_with(".target")).collect();
     assert_eq!(targets, ["empty.target", "kept.target", "top.target"]);
+}
+
+#[test]
+fn an_image_without_dev_has_masks_as_well() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(root.path().join("etc/copse")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", root.path().join("etc/copse/web.toml")).unwrap();
+    let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
+    assert_eq!(copse::source::find(&directories), copse::source::Found::default());
 }
 
 #[test]
