@@ -60,6 +60,10 @@ fn unix_sockets_of_all_types() {
     let name = format!("copse-test-{}", std::process::id());
     let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     holds(&["--unix", &format!("@{name}")]);
+    let name = format!("{name}-datagram");
+    misses(&["--unix", &format!("@{name}")], &format!("unix @{name}: connection refused"));
+    let _abstract = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    holds(&["--unix", &format!("@{name}")]);
     misses(&["--unix", &at("none")], &format!("unix {}: no such file or directory", at("none")));
     drop(UnixListener::bind(at("left")).unwrap());
     misses(&["--unix", &at("left")], &format!("unix {}: connection refused", at("left")));

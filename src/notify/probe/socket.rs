@@ -51,6 +51,7 @@ fn is_itself(socket: &OwnedFd) -> bool {
 
 /// Connects to a Unix socket of whatever type.
 pub(super) fn unix(address: &UnixAddress, attempt: &Attempt<'_>) -> Result<OwnedFd, Miss> {
+    let abstract_name = matches!(address, UnixAddress::Abstract(_));
     let address = match address {
         UnixAddress::Path(path) => SocketAddrUnix::new(path.as_os_str().as_bytes()),
         UnixAddress::Abstract(name) => SocketAddrUnix::new_abstract_name(name),
@@ -61,6 +62,8 @@ pub(super) fn unix(address: &UnixAddress, attempt: &Attempt<'_>) -> Result<Owned
         match open(AddressFamily::UNIX, kind, &address, attempt) {
             // The socket is of another type: try that one.
             Err(miss) if miss == Miss::not_yet(Errno::PROTOTYPE) => last = miss,
+            // In the abstract namespace each type has names of its own, and one that isn't there refuses.
+            Err(miss) if abstract_name && miss == Miss::not_yet(Errno::CONNREFUSED) => last = miss,
             other => return other,
         }
     }
