@@ -19,7 +19,6 @@ const REFUSED: &[(Section, &str, &str)] = &[
         "the group's slice is how its processes are counted and stopped; `[slice]` sets its limits",
     ),
     (Section::Service, "Type", "it follows from `ready`"),
-    (Section::Service, "NotifyAccess", "it follows from `ready`"),
     (Section::Service, "RemainAfterExit", "it follows from `ready` and `start`"),
     (Section::Service, "BusName", "it follows from `ready = { dbus = NAME }`"),
     (Section::Service, "PIDFile", "it follows from `ready = { pid-file = PATH }`"),
@@ -205,6 +204,16 @@ pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
     let brackets = ADDED_TO.contains(&(section, name)) && !written.starts_with('[');
     let (open, close) = if brackets { ("[", "]") } else { ("", "") };
     Some(format!("write it as a directive:\n[{header}.{table}]\n{name} = {open}{written}{close}"))
+}
+
+/// `NotifyAccess=` belongs to copse-notify where that speaks for a process; elsewhere to the author, whose shell script
+/// may have a child of its own send `READY=1`.
+pub fn refuse_notify_access(table: &Table, diagnostics: &mut Diagnostics) {
+    let service = table.get("service").and_then(|entry| entry.node.as_table());
+    if let Some(entry) = service.and_then(|service| service.get("NotifyAccess")) {
+        let message = "`NotifyAccess=` can't be set here: it follows from the probes in `ready` or `health`";
+        diagnostics.push(Diagnostic::new(Code::RefusedDirective, &entry.key, message));
+    }
 }
 
 /// Reads all pass-through tables of `table`, whose header is `header`.

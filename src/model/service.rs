@@ -10,9 +10,7 @@ use crate::model::keys;
 use crate::model::probe::{self, default_span};
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, invalid, wrong_type};
-use crate::model::{
-    Argv, Credential, Directive, DirectoryKind, Hardening, PassThrough, Ready, Restart, Service, Text, limit,
-};
+use crate::model::{Argv, Credential, Directive, DirectoryKind, Hardening, Ready, Restart, Service, Text, limit, pass};
 
 /// What a table is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +56,9 @@ pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics)
     let ready = ready(table, context, &around, diagnostics);
     let limits = limit::read(table, context, &ready, diagnostics);
     let health = table.get("health").and_then(|entry| probe::health(&entry.node, &around, diagnostics));
+    if health.is_some() || matches!(ready, Ready::Probe(_)) {
+        pass::refuse_notify_access(table, diagnostics);
+    }
     Service {
         description: table
             .get("description")
@@ -74,7 +75,7 @@ pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics)
         inputs: paths("inputs", table, &names, diagnostics),
         hardening: hardening(table, diagnostics),
         credentials: credentials(table, &names, diagnostics),
-        pass: pass_through(table, context, diagnostics),
+        pass: pass::read_all(context.header, table, context.members, diagnostics),
         essential: essential(table, context, diagnostics),
         directives: directives(table, &limits, diagnostics),
         restart: limits.restart,
@@ -309,10 +310,6 @@ fn credential(name: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diag
             None
         }
     }
-}
-
-fn pass_through(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> PassThrough {
-    crate::model::pass::read_all(context.header, table, context.members, diagnostics)
 }
 
 fn essential(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> bool {
