@@ -24,8 +24,10 @@ mod group;
 mod judging;
 mod machine;
 mod pool;
+mod probes;
 mod restarting;
 mod scope;
+mod served;
 mod setting_up;
 mod situation;
 mod sockets;
@@ -64,6 +66,7 @@ const SITUATIONS: &[&[Situation]] = &[
     details::SITUATIONS,
     text::SITUATIONS,
     examples::SITUATIONS,
+    probes::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.
