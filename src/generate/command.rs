@@ -111,6 +111,13 @@ impl Context<'_> {
     }
 }
 
+/// Ends the watchdog of a service. The watcher can't be relied on for it: with `KillMode=mixed` or `process`, and while
+/// an `ExecStop=` runs, nothing tells it of the stop. If it fails, the stop goes on all the same.
+pub(super) fn no_watchdog() -> Value {
+    let words = [NOTIFY_PROGRAM, "send", "--watchdog-usec", "0"].map(literal);
+    Value::command("-", words.iter().map(Vec::as_slice))
+}
+
 /// A word that is only text.
 pub(super) fn literal(text: &str) -> Word<'_> {
     vec![Part::Literal(text)]

@@ -1,6 +1,6 @@
 //! What the services of processes and of setup steps have in common: everything from their `[Service]` tables.
 
-use super::command::Startup;
+use super::command::{Startup, no_watchdog};
 use super::context::Context;
 use super::hardening;
 use crate::model::{Argv, Credential, Directive, Directory, DirectoryKind, Ready, Service};
@@ -51,6 +51,15 @@ impl Context<'_> {
         }
         self.all(unit, "ExecStartPost", &service.exec_start_post);
         self.all(unit, "ExecReload", &service.exec_reload);
+        if service.health.is_some() {
+            unit.push_why(
+                Section::Service,
+                "no watchdog from here on: a ping during the stop would start it anew, and a process that serves no more \
+                 and only ends what it has would be taken for hung",
+                "ExecStop",
+                no_watchdog(),
+            );
+        }
         self.all(unit, "ExecStop", &service.exec_stop);
         self.all(unit, "ExecStopPost", &service.exec_stop_post);
     }

@@ -303,6 +303,7 @@ fn parse_send(mut words: Words) -> Result<Invocation, Failure> {
                 send.main_pid = Some(pid.ok_or_else(|| Failure::usage("`--mainpid` needs a PID, not `0`"))?);
             }
             "extend-timeout" => send.extend_timeout = Some(words.finite_span(&option)?),
+            "watchdog-usec" => send.watchdog_usec = Some(words.finite_span(&option)?),
             "fdstore" => {
                 let name = fd_name(&mut words, &option)?;
                 let fd: u16 = words.number(&option, "a descriptor's number after the name")?;

@@ -18,6 +18,7 @@ systemd, and setup steps that run only when something changed
       inputs (content, mode, everything below a directory) and credentials
   copse-notify send [--ready] [--reloading] [--stopping] [--watchdog]
                [--status TEXT] [--mainpid PID] [--extend-timeout SPAN]
+               [--watchdog-usec SPAN]
                [--fdstore NAME FD]… [--fdstore-remove NAME]… [--no-barrier]
       send to the service manager, and wait until it has read it
 

@@ -27,6 +27,8 @@ pub struct Send {
     pub main_pid: Option<u32>,
     /// `EXTEND_TIMEOUT_USEC=`.
     pub extend_timeout: Option<Duration>,
+    /// `WATCHDOG_USEC=`: another `WatchdogSec=` until the next start; zero is none, and no ping begins it again.
+    pub watchdog_usec: Option<Duration>,
     /// `FDSTORE=1` with `FDNAME=`: a name and a descriptor of ours.
     pub fd_store: Vec<(String, RawFd)>,
     /// `FDSTOREREMOVE=1` with `FDNAME=`.
@@ -97,14 +99,17 @@ fn states<'a>(send: &Send, status: Option<&'a str>) -> std::io::Result<Vec<Notif
     }
     if let Some(span) = send.extend_timeout {
         // The crate's own counts in 32 bits: 71 minutes.
-        states.push(NotifyState::Custom(extend(span)));
+        states.push(NotifyState::Custom(microseconds("EXTEND_TIMEOUT_USEC", span)));
+    }
+    if let Some(span) = send.watchdog_usec {
+        states.push(NotifyState::Custom(microseconds("WATCHDOG_USEC", span)));
     }
     Ok(states)
 }
 
 /// The text lives as long as the program, which ends with the message.
-fn extend(span: Duration) -> &'static str {
-    format!("EXTEND_TIMEOUT_USEC={}", span.as_micros()).leak()
+fn microseconds(variable: &str, span: Duration) -> &'static str {
+    format!("{variable}={}", span.as_micros()).leak()
 }
 
 /// Whether a name may be one of a stored descriptor (sd_pid_notify_with_fds(3)).

@@ -21,6 +21,7 @@ mod editing;
 mod examples;
 mod failing;
 mod group;
+mod health;
 mod judging;
 mod machine;
 mod pool;
@@ -67,6 +68,7 @@ const SITUATIONS: &[&[Situation]] = &[
     text::SITUATIONS,
     examples::SITUATIONS,
     probes::SITUATIONS,
+    health::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.

@@ -28,6 +28,7 @@ fn every_message() {
         (&["--status="], "STATUS="),
         (&["--mainpid", "42"], "MAINPID=42"),
         (&["--extend-timeout", "2h"], "EXTEND_TIMEOUT_USEC=7200000000"),
+        (&["--watchdog-usec", "0"], "WATCHDOG_USEC=0"),
         (&["--ready", "--status", "up"], "READY=1\nSTATUS=up"),
         (&["--fdstore-remove", "cache"], "FDSTOREREMOVE=1\nFDNAME=cache"),
     ] {
