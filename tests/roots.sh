@@ -4,7 +4,7 @@
 #
 #   tests/roots.sh SUITE…         makes what is missing; prints the directory of each, one a line
 #   tests/roots.sh                all suites
-#   tests/roots.sh podman         one more, for `make bench`: podman's generator, on Debian 13
+#   tests/roots.sh podman rivals  two more, for `make bench`, on Debian 13: podman's generator; s6 and supervisord
 #   tests/roots.sh --clean        removes the whole cache
 #
 #   COPSE_ROOTS        the cache (default: ${XDG_CACHE_HOME:-/var/cache}/copse-roots)
@@ -40,7 +40,15 @@ packages() { # SUITE
         bookworm | trixie) echo "$common polkitd knot-resolver" ;;
         forky) echo "$common polkitd knot-resolver6" ;;
         podman) echo podman ;;
+        rivals) echo "systemd systemd-sysv dbus iproute2 util-linux python3 s6 supervisor" ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
+    esac
+}
+
+debian_suite() { # SUITE
+    case $1 in
+        podman | rivals) echo trixie ;;
+        *) echo "$1" ;;
     esac
 }
 
@@ -121,7 +129,7 @@ make_root() { # SUITE DIRECTORY
     mmdebstrap --quiet --mode=root --variant=minbase --components=main \
         --keyring="$(keyring)" --include="$(packages "$suite" | tr ' ' ',')" "${options[@]}" \
         --customize-hook="'$PWD/roots.sh' --customize \"\$1\"" \
-        "${suite/podman/trixie}" "$building" "$(mirror)" >&2
+        "$(debian_suite "$suite")" "$building" "$(mirror)" >&2
     mv -T "$building" "$directory" # whole, or not there
 }
 
