@@ -11,6 +11,7 @@ mod defaults;
 mod directories;
 mod grammar;
 mod group;
+mod instances;
 pub mod keys;
 mod limit;
 mod names;

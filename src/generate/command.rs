@@ -45,6 +45,9 @@ impl Context<'_> {
         });
         let (kind, notify_access) = match &service.ready {
             Ready::Exec => ("exec", None),
+            Ready::Notify if is_shell(&service.exec) => {
+                ("notify", Some(("a shell leaves it to a child to say that it is ready", "all")))
+            }
             Ready::Notify => ("notify", None),
             Ready::Oneshot => ("oneshot", None),
             Ready::Dbus(_) => ("dbus", None),
@@ -116,6 +119,12 @@ impl Context<'_> {
 pub(super) fn no_watchdog() -> Value {
     let words = [NOTIFY_PROGRAM, "send", "--watchdog-usec", "0"].map(literal);
     Value::command("-", words.iter().map(Vec::as_slice))
+}
+
+/// Whether a shell reads the command: the program is a child of it then, unless it was written with `exec`.
+fn is_shell(argv: &Argv) -> bool {
+    let word = |at: usize| argv.get(at).filter(|word| word.0.len() == 1).map(|word| word.leading());
+    word(0) == Some("/bin/sh") && word(1) == Some("-c")
 }
 
 /// A word that is only text.

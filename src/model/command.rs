@@ -55,6 +55,10 @@ pub fn read_many(key: &str, node: &Node, around: &Surroundings<'_>, diagnostics:
 /// `shell`: `["/bin/sh", "-c", TEXT]`.
 pub fn shell(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Argv> {
     let script = text::read("shell", node, Position::Shell, names, diagnostics)?;
+    if script.0.is_empty() {
+        diagnostics.push(value::invalid(node, "`shell` is empty: there is nothing to run"));
+        return None;
+    }
     let argv = vec![Text::literal("/bin/sh"), Text::literal("-c"), script];
     check_sizes("shell", node, &argv, diagnostics)?;
     Some(argv)

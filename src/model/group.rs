@@ -188,6 +188,9 @@ fn wrong_key(key: &str, entry: &Entry) -> Diagnostic {
             .help("move it below a header such as `[process.NAME]`, or below `[defaults]` for all");
     }
     let diagnostic = new(Code::UnknownKey, format!("a group has no key `{}`", shown(key)));
+    if key.eq_ignore_ascii_case("install") {
+        return diagnostic.help(keys::INSTALL);
+    }
     if let Some(near) = suggest::nearest(key, keys::GROUP_KEYS.iter().copied()) {
         return diagnostic.help(format!("did you mean `{near}`?"));
     }

@@ -169,6 +169,9 @@ pub const ALSO_CALLED: &[(&str, &str)] = &[
     ("schedule", "on-calendar"),
 ];
 
+/// What to do instead of an `[Install]` section: a generated unit can't have one (systemd.generator(7)).
+pub const INSTALL: &str = "units aren't enabled one by one: write `wanted-by = [\"multi-user.target\"]` above the first line that begins with `[`, and the target starts them";
+
 /// The keys of the group itself.
 pub const GROUP_KEYS: &[&str] = &[
     "description",

@@ -80,6 +80,11 @@ fn own_order(
     for node in value::one_or_many("after", &entry.node, diagnostics) {
         let Some(text) = value::text("after", node, diagnostics) else { continue };
         let Some(name) = ProcessName::new(text) else {
+            let near = || suggest::nearest(text, roles.keys().map(|name| name.as_str()));
+            if !text.contains('.') && near().is_some() {
+                diagnostics.push_error(|| unknown(node, text, roles));
+                continue;
+            }
             order.units.extend(outside.unit("after", node, diagnostics).map(str::to_owned));
             continue;
         };

@@ -187,7 +187,7 @@ fn probe(
     match name {
         "tcp" => {
             let text = read(diagnostics)?;
-            let plain = text.0.len() == 1;
+            let plain = text.0.iter().all(|piece| matches!(piece, Piece::Literal(_)));
             match text.leading().rsplit_once(':') {
                 Some((_, port)) if !plain || port.parse::<u16>().is_ok_and(|port| port > 0) => Some(Probe::Tcp(text)),
                 None if !plain => Some(Probe::Tcp(text)),

@@ -7,6 +7,7 @@ use crate::document::{Entry, Node, Table, Value, merge_settings};
 use crate::model::calendar;
 use crate::model::defaults::Member;
 use crate::model::directories::is_instance;
+use crate::model::instances::{self, MOST_INSTANCES};
 use crate::model::keys;
 use crate::model::pass;
 use crate::model::probe;
@@ -18,9 +19,6 @@ use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setu
 use crate::suggest;
 use crate::systemd;
 use crate::unit::name::{InstanceName, ProcessName};
-
-/// More instances than this are a slip of the keyboard.
-const MOST_INSTANCES: i64 = 10_000;
 
 /// What the group tells its members.
 pub struct Surroundings<'a> {
@@ -122,6 +120,9 @@ fn wrong_key(header: &str, name: &str, entry: &Entry, place: u8) -> Diagnostic {
         return new(Code::MisplacedKey, message).help(help);
     }
     let diagnostic = new(Code::UnknownKey, format!("there is no key `{}` in `[{header}]`", shown(name)));
+    if name.eq_ignore_ascii_case("install") {
+        return diagnostic.help(keys::INSTALL);
+    }
     if probe::READY.contains(&name) {
         let written = &entry.node.place;
         let written = written.file.text.get(written.start as usize..written.end as usize).unwrap_or("…");
@@ -158,7 +159,8 @@ pub fn setup(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut D
     Setup { place: merged.place.clone(), service, after: Vec::new(), gated_by: Vec::new(), after_units: Vec::new() }
 }
 
-fn service(
+/// The settings of a process or step, or of one instance with its own.
+pub fn service(
     table: &Table,
     header: &str,
     merged: &Merged<'_>,
@@ -186,16 +188,16 @@ fn names<'a>(merged: &'a Merged<'_>, instances: bool, around: &'a Surroundings<'
 pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Process {
     let table = &merged.table;
     let header = format!("process.{}", merged.name);
-    let names_of_instances = instance_names(table, merged.role, around.cpus, diagnostics);
+    let names_of_instances = instances::names(table, merged.role, around.cpus, diagnostics);
     let has_instances = names_of_instances.is_some();
     let mut service = service(table, &header, merged, has_instances, around, diagnostics);
-    let instances = names_of_instances.map(|names| instances(names, &service, merged, around, diagnostics));
+    let instances = names_of_instances.map(|names| instances::each(names, &service, merged, around, diagnostics));
     if instances.is_none() {
         if let Some(entry) = table.get("instance") {
             let diagnostic = Diagnostic::new(Code::MissingKey, &entry.key, format!("`[{header}]` has no instances"));
             diagnostics.push(diagnostic.help("add `instances = N`, or `instances = [\"NAME\", …]`"));
         }
-        if let Some((port, _)) = port(table, diagnostics) {
+        if let Some((port, _)) = instances::port(table, diagnostics) {
             service.environment.insert("PORT".to_owned(), Text::literal(port.to_string()));
         }
     }
@@ -215,161 +217,6 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
         controls: Vec::new(),
         change,
     }
-}
-
-/// The names that `instances` comes to; `None` without the key.
-fn instance_names(
-    table: &Table,
-    role: Role,
-    cpus: u32,
-    diagnostics: &mut Diagnostics,
-) -> Option<Vec<(InstanceName, Option<Place>)>> {
-    let first = match table.get("first-instance") {
-        Some(entry) => {
-            value::integer("first-instance", &entry.node, (0, i64::from(i32::MAX)), diagnostics).unwrap_or(1)
-        }
-        None => 1,
-    };
-    let Some(entry) = table.get("instances") else {
-        if let Some(entry) = table.get("first-instance") {
-            diagnostics.push(Diagnostic::new(
-                Code::MissingKey,
-                &entry.key,
-                "`first-instance` without `instances` has no effect",
-            ));
-        }
-        return None;
-    };
-    let numbered = |count: i64| {
-        let numbers = first..first.saturating_add(count);
-        numbers.filter_map(|number| Some((InstanceName::new(&number.to_string())?, None))).collect()
-    };
-    match &entry.node.value {
-        Value::String(word) if word == "cpus" => Some(numbered(i64::from(cpus).clamp(1, MOST_INSTANCES))),
-        Value::Array(elements) => {
-            if let Some(entry) = table.get("first-instance") {
-                diagnostics.push(Diagnostic::new(
-                    Code::Conflict,
-                    &entry.key,
-                    "`first-instance` has no meaning where instances have names",
-                ));
-            }
-            if elements.is_empty() && role != Role::Manual {
-                let diagnostic =
-                    invalid(&entry.node, "`instances` has no name, so nothing of this process would ever run");
-                diagnostics.push(diagnostic.help("`instances = 0` takes a process out"));
-            }
-            Some(named(elements, diagnostics))
-        }
-        Value::Integer(_) => value::integer("instances", &entry.node, (0, MOST_INSTANCES), diagnostics).map(numbered),
-        _ => {
-            diagnostics.push(wrong_type("instances", "a number, `\"cpus\"`, or an array of names", &entry.node));
-            None
-        }
-    }
-}
-
-fn named(elements: &[Node], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<Place>)> {
-    let mut names: Vec<(InstanceName, Option<Place>)> = Vec::new();
-    for element in elements {
-        let Some(text) = value::text("instances", element, diagnostics) else { continue };
-        let Some(name) = InstanceName::new(text) else {
-            let message = format!("`{}` can't be an instance's name", shown(text));
-            let help = "letters, digits, `_`, `.`, `:` and `-`, beginning with a letter, a digit or `_`";
-            diagnostics.push(Diagnostic::new(Code::InstanceName, &element.place, message).help(help));
-            continue;
-        };
-        if let Some((_, first)) = names.iter().find(|(found, _)| *found == name) {
-            let mut diagnostic =
-                Diagnostic::new(Code::DuplicateName, &element.place, format!("there are two instances named `{name}`"));
-            if let Some(first) = first {
-                diagnostic = diagnostic.related(first, "the first stands here");
-            }
-            diagnostics.push(diagnostic);
-            continue;
-        }
-        names.push((name, Some(element.place.clone())));
-    }
-    names
-}
-
-/// The port of the first instance, and where it stands.
-fn port<'t>(table: &'t Table, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry)> {
-    let entry = table.get("port")?;
-    let port = value::integer("port", &entry.node, (1, 65_535), diagnostics)?;
-    let variable = table.table("environment").and_then(|variables| variables.get("PORT"));
-    if let Some(variable) = variable.filter(|variable| variable.node.value != Value::Boolean(false)) {
-        let diagnostic = Diagnostic::new(
-            Code::Conflict,
-            &entry.key,
-            "`port` sets the variable `PORT`, which `environment` sets as well",
-        );
-        diagnostics.push(diagnostic.related(&variable.key, "here"));
-    }
-    Some((port, entry))
-}
-
-/// Each instance; those that differ from the template have a service of their own.
-fn instances(
-    names: Vec<(InstanceName, Option<Place>)>,
-    template: &Service,
-    merged: &Merged<'_>,
-    around: &Surroundings<'_>,
-    diagnostics: &mut Diagnostics,
-) -> BTreeMap<InstanceName, Option<Service>> {
-    let nothing = Table::default();
-    let tables = merged.table.get("instance").map_or(&nothing, |entry| {
-        entry.node.as_table().unwrap_or_else(|| {
-            diagnostics.push(wrong_type("instance", "tables: `[process.X.instance.N]`", &entry.node));
-            &nothing
-        })
-    });
-    for (name, entry) in &tables.0 {
-        let known = names.iter().map(|(name, _)| name.as_str());
-        if merged.role != Role::Manual && !known.clone().any(|known| known == name) {
-            let mut diagnostic =
-                Diagnostic::new(Code::UnknownName, &entry.key, format!("there is no instance `{}`", shown(name)));
-            if let Some(near) = suggest::nearest(name, known) {
-                diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-            }
-            diagnostics.push(diagnostic);
-        }
-    }
-    let port = port(&merged.table, diagnostics);
-    if let Some((port, entry)) = port
-        && port + i64::try_from(names.len()).unwrap_or(0) > 65_536
-    {
-        diagnostics
-            .push(invalid(&entry.node, format!("{} instances from port {port} on go beyond 65535", names.len())));
-    }
-    let mut all: Vec<InstanceName> = names.into_iter().map(|(name, _)| name).collect();
-    // A manual process's instances may be described without being listed: any of them may be started.
-    all.extend(
-        tables
-            .0
-            .keys()
-            .filter_map(|name| InstanceName::new(name))
-            .filter(|name| merged.role == Role::Manual && !all.contains(name))
-            .collect::<Vec<_>>(),
-    );
-    let mut instances = BTreeMap::new();
-    for (position, name) in all.into_iter().enumerate() {
-        let own = tables.table(name.as_str());
-        let mut service = own.map(|own| {
-            let header = format!("process.{}.instance.{name}", merged.name);
-            check_keys(&header, own, keys::INSTANCE, diagnostics);
-            let mut table = merged.table.clone();
-            merge_settings(&mut table, own.clone());
-            service(&table, &header, merged, true, around, diagnostics)
-        });
-        if let Some((first, _)) = port {
-            let number = first + i64::try_from(position).unwrap_or(0);
-            let service = service.get_or_insert_with(|| template.clone());
-            service.environment.entry("PORT".to_owned()).or_insert_with(|| Text::literal(number.to_string()));
-        }
-        instances.insert(name, service);
-    }
-    instances
 }
 
 fn start(merged: &Merged<'_>, diagnostics: &mut Diagnostics) -> Start {

@@ -76,7 +76,7 @@ fn address(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Opt
         return None;
     };
     let (scheme, address) = address;
-    let plain = text.0.len() <= 1;
+    let plain = text.0.iter().all(|piece| matches!(piece, Piece::Literal(_)));
     if address.chars().any(|c| c.is_control()) || address.ends_with('\\') || !address_is_valid(scheme, &address, plain)
     {
         diagnostics
@@ -109,10 +109,13 @@ fn address_is_valid(scheme: &str, address: &str, plain: bool) -> bool {
             !plain
                 || address
                     .split_once(':')
-                    .is_some_and(|(cid, port)| [cid, port].iter().all(|part| part.chars().all(|c| c.is_ascii_digit())))
+                    // Without a CID it is any.
+                    .is_some_and(|(cid, port)| {
+                        !port.is_empty() && [cid, port].iter().all(|part| part.chars().all(|c| c.is_ascii_digit()))
+                    })
         }
         "fifo" => !plain || address.starts_with('/'),
-        _ => (!plain && address.is_empty()) || address.starts_with(['/', '@']) && address.len() > 1,
+        _ => (!plain && address.is_empty()) || address.starts_with(['/', '@']) && (!plain || address.len() > 1),
     }
 }
 

@@ -198,3 +198,12 @@ fn a_drop_in_may_say_the_command_the_other_way() {
     let group = good("[process.a]\nshell = \"b\"", &["process.a.exec = \"/bin/a\""]);
     assert_eq!(group.processes[&name("a")].service.exec, [Text::literal("/bin/a")]);
 }
+
+#[test]
+fn an_instance_may_be_described_that_is_not_there_here() {
+    let text = "[process.a]\nexec = \"/bin/a\"\ninstances = \"cpus\"\ninstance.9.nice = 1\n\n[process.b]\nexec = \"/bin/b\"\ninstances = 3\ninstance.3.nice = 1";
+    let group = good(text, &["process.b.instances = 2"]);
+    let count = |process: &str| group.processes[&name(process)].instances.as_ref().map(BTreeMap::len);
+    assert_eq!((count("a"), count("b")), (Some(4), Some(2)));
+    assert!(lines("[process.a]\nexec = \"/bin/a\"\ninstances = 2\ninstance.3.nice = 1")[0].contains("no instance `3`"));
+}

@@ -222,7 +222,10 @@ pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -
         }
         None => {
             let diagnostic = invalid(node, format!("`{}` isn't a unit's name: it has no suffix", shown(name)));
-            diagnostics.push(diagnostic.help(format!("did you mean `{}.service`?", shown(name))));
+            diagnostics.push(match name.is_empty() {
+                true => diagnostic,
+                false => diagnostic.help(format!("did you mean `{}.service`?", shown(name))),
+            });
             None
         }
     }
@@ -305,6 +308,10 @@ fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> 
         Value::String(text) => text.clone(),
         Value::Integer(_) if kind == Kind::Mode => {
             diagnostics.push(wrong_type(key, "a string such as `\"0755\"`: a bare number would be decimal", node));
+            return None;
+        }
+        Value::Integer(number) if *number < 0 => {
+            diagnostics.push(invalid(node, format!("`{key}` can't be negative")));
             return None;
         }
         _ => {

@@ -1,7 +1,7 @@
 //! Probes: what has to hold before a process counts as ready or healthy.
 //!
 //! An attempt never blocks longer than it may, and never past the end of the
-//! watched process: everything that waits goes through [`Attempt::wait`].
+//! watched process: everything that waits goes through `Attempt::wait`.
 
 use std::ffi::OsString;
 use std::fmt;

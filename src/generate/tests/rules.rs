@@ -306,3 +306,12 @@ fn a_thousand_processes_take_milliseconds() {
     assert_eq!(tree.entries.len(), 2003);
     println!("{:?}", start.elapsed());
 }
+
+#[test]
+fn behind_a_shell_a_child_says_that_it_is_ready() {
+    let mut web = process("/bin/web");
+    web.service.ready = Ready::Notify;
+    assert_eq!(values(&unit(web.clone(), newest()), WEB, "NotifyAccess"), [""; 0]);
+    web.service.exec = argv("/bin/sh -c web");
+    assert_eq!(value(&unit(web, newest()), WEB, "NotifyAccess"), "all");
+}
