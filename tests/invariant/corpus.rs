@@ -103,7 +103,7 @@ fn it_holds_for_the_group_files_of_the_tests() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn it_holds_for_what_becomes_of_them(file in any::<Index>(), changes in changes()) {

@@ -276,7 +276,7 @@ fn group() -> BoxedStrategy<(String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn it_holds_for_groups_of_the_formats_own_words((text, drop_in) in group()) {

@@ -83,7 +83,7 @@ fn names_of_variables_that_systemd_drops_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// [`hold_merged`] looks at the units' names.
     #[test]
