@@ -206,6 +206,7 @@ fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, servic
     let mut commands: Vec<(&str, Vec<&Argv>)> = vec![("ExecStart", vec![&service.exec])];
     for (name, argvs) in [
         ("ExecStartPre", &service.exec_start_pre),
+        ("ExecStartPost", &service.exec_start_post),
         ("ExecStop", &service.exec_stop),
         ("ExecStopPost", &service.exec_stop_post),
     ] {
@@ -213,8 +214,15 @@ fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, servic
     }
     for (name, argvs) in commands.into_iter().filter(|(name, _)| !passed(name)) {
         let lines = values(name);
-        assert_eq!(lines.len(), argvs.len(), "{path}: {name}=");
-        for (line, argv) in lines.iter().zip(argvs) {
+        // Before the author's, copse-notify may do something of its own.
+        let own = lines.len().checked_sub(argvs.len()).unwrap_or_else(|| panic!("{path}: too few of {name}="));
+        for line in &lines[..own] {
+            assert!(
+                line.trim_start_matches(['-', ':']).starts_with(copse::scope::NOTIFY_PROGRAM),
+                "{path}: {name}={line}"
+            );
+        }
+        for (line, argv) in lines[own..].iter().zip(argvs) {
             let read = syntax::argv(line, |name| format!("«{name}» «{name}»"));
             let read = read.unwrap_or_else(|error| panic!("{path}: {name}={line}: {error}"));
             let meant = meant(version, argv);
