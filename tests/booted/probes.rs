@@ -89,7 +89,7 @@ fn every_probe_says_what_a_server_that_never_serves_is_missing(m: &Machine) {
         // What a person sees who looks now. Of a descriptor the watcher may still say that it was closed.
         let status = m.try_systemctl(&["status", "--no-pager", "--full", &unit]).stdout;
         let text = status.lines().find_map(|line| line.trim_start().strip_prefix("Status: ")).unwrap_or_default();
-        assert!(text.contains(&served.missing), "{status}");
+        assert!(text.contains(served.missing), "{status}");
     }
     assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
 }
