@@ -58,6 +58,12 @@ impl Place {
     }
 }
 
+impl From<&Place> for Place {
+    fn from(place: &Place) -> Self {
+        place.clone()
+    }
+}
+
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -98,8 +104,8 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic at a place in a file.
     #[must_use]
-    pub fn new(code: Code, place: &Place, message: impl Into<String>) -> Self {
-        Self::at(code, At::Place(place.clone()), message)
+    pub fn new(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
+        Self::at(code, At::Place(place.into()), message)
     }
 
     /// A diagnostic about a whole file.
@@ -121,8 +127,8 @@ impl Diagnostic {
 
     /// Adds a second place.
     #[must_use]
-    pub fn related(mut self, place: &Place, why: impl Into<String>) -> Self {
-        self.related.push((place.clone(), why.into()));
+    pub fn related(mut self, place: impl Into<Place>, why: impl Into<String>) -> Self {
+        self.related.push((place.into(), why.into()));
         self
     }
 
@@ -274,7 +280,7 @@ mod tests {
 
     fn at(start: usize) -> Diagnostic {
         let file = Arc::new(SourceFile { path: "/a.toml".into(), text: "x".repeat(5000) });
-        Diagnostic::new(Code::UnknownKey, &Place::new(&file, start..start + 1), "no such key")
+        Diagnostic::new(Code::UnknownKey, Place::new(&file, start..start + 1), "no such key")
     }
 
     #[test]

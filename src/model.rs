@@ -2,8 +2,10 @@
 //!
 //! Everything semantic that can be wrong is found on the way here. What is made from a [`Group`] later can't fail.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 mod calendar;
 mod command;
@@ -91,9 +93,20 @@ pub enum FailurePolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// As written, for the unit.
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// What it means.
     pub value: crate::span::Span,
+}
+
+impl Span {
+    /// A default: so many seconds, and how systemd writes them.
+    #[must_use]
+    pub const fn seconds(text: &'static str, seconds: u64) -> Self {
+        Self { text: Cow::Borrowed(text), value: crate::span::Span::Finite(Duration::from_secs(seconds)) }
+    }
+
+    /// The default of what may take as long as it takes.
+    pub const INFINITY: Self = Self { text: Cow::Borrowed("infinity"), value: crate::span::Span::Infinity };
 }
 
 /// The group's shared directories.
@@ -102,9 +115,9 @@ pub struct SharedDirectories {
     /// Which.
     pub directories: Vec<Directory>,
     /// `[defaults]` `user`.
-    pub user: Option<String>,
+    pub user: Option<Cow<'static, str>>,
     /// `[defaults]` `group`.
-    pub group: Option<String>,
+    pub group: Option<Cow<'static, str>>,
 }
 
 /// One kind of directory, as `RuntimeDirectory=` and its siblings take it.
@@ -115,7 +128,7 @@ pub struct Directory {
     /// Relative paths below the kind's base; in a process they may hold `{instance}`.
     pub names: Vec<Text>,
     /// `0755`-like.
-    pub mode: Option<String>,
+    pub mode: Option<Cow<'static, str>>,
 }
 
 /// The five kinds of systemd.exec(5).
@@ -144,6 +157,18 @@ impl DirectoryKind {
             [self as usize]
     }
 
+    /// The key of its mode: `runtime-directory-mode`.
+    #[must_use]
+    pub fn mode_key(self) -> &'static str {
+        [
+            "runtime-directory-mode",
+            "state-directory-mode",
+            "cache-directory-mode",
+            "logs-directory-mode",
+            "configuration-directory-mode",
+        ][self as usize]
+    }
+
     /// The directive: `RuntimeDirectory`.
     #[must_use]
     pub fn directive(self) -> &'static str {
@@ -159,8 +184,15 @@ impl DirectoryKind {
 }
 
 /// Text with placeholders; `{group}` and `{process}` are already replaced.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Text(pub Vec<Piece>);
+#[derive(Debug, Clone)]
+pub struct Text(Pieces);
+
+/// Nearly every text is one literal, which needs no list.
+#[derive(Debug, Clone)]
+enum Pieces {
+    One(Piece),
+    Many(Vec<Piece>),
+}
 
 /// A part of a [`Text`]. Neighbouring literals are one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,7 +272,7 @@ pub struct Directive {
     /// `RestartSec`
     pub name: &'static str,
     /// In systemd's grammar.
-    pub value: String,
+    pub value: Cow<'static, str>,
 }
 
 /// Pass-through: section → directive → what to do, in the author's order.

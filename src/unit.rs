@@ -3,7 +3,6 @@
 //! [`value`] alone quotes and escapes, [`name`] alone builds names. A [`Value`] can't be made
 //! anywhere else, so no string becomes a directive that its author didn't write.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -42,96 +41,97 @@ impl Section {
     }
 }
 
-/// One line of a section.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
-    /// Why the next line is there.
-    Comment(&'static str),
-    /// `Name=value`
-    Directive(Cow<'static, str>, Value),
-}
-
 /// A unit file, or a drop-in.
+///
+/// A section's lines are kept as the text that they become. There is no way to add one but by its parts, and no
+/// [`Value`] holds a newline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unit {
-    /// Comment lines on top, without `# `.
-    pub header: Vec<String>,
-    sections: Vec<(Section, Vec<Line>)>,
+    header: String,
+    sections: Vec<(Section, String)>,
 }
 
+/// Room for the lines of most services' sections, so that it needn't be made while they are added.
+const SECTION: usize = 1024;
+
 impl Unit {
-    /// An empty unit with these comment lines on top.
+    /// An empty unit with these comment lines on top (given without `# `).
     #[must_use]
-    pub fn new(header: Vec<String>) -> Self {
-        Self { header, sections: Vec::with_capacity(2) }
+    pub fn new(header: &[&str]) -> Self {
+        let mut unit = Self { header: String::with_capacity(256), sections: Vec::with_capacity(2) };
+        for line in header {
+            // A newline would end the comment, and what follows be read as a directive.
+            match line.bytes().any(|byte| byte.is_ascii_control()) {
+                true => push(&mut unit.header, ["# ", &crate::diagnostic::one_line(line), "\n"]),
+                false => push(&mut unit.header, ["# ", line, "\n"]),
+            }
+        }
+        unit
     }
 
     /// The lines of a section, which is added at the end if it isn't there.
-    pub fn section(&mut self, section: Section) -> &mut Vec<Line> {
+    fn section(&mut self, section: Section) -> &mut String {
         let at = self.sections.iter().position(|(name, _)| *name == section).unwrap_or_else(|| {
-            self.sections.push((section, Vec::new()));
+            self.sections.push((section, String::with_capacity(SECTION)));
             self.sections.len() - 1
         });
         &mut self.sections[at].1
     }
 
     /// Adds a line.
-    pub fn push(&mut self, section: Section, name: impl Into<Cow<'static, str>>, value: Value) {
-        self.section(section).push(Line::Directive(name.into(), value));
+    pub fn push(&mut self, section: Section, name: &str, value: Value<'_>) {
+        push(self.section(section), [name, "=", value.as_str(), "\n"]);
+    }
+
+    /// Adds a comment: why the next line is there.
+    pub fn comment(&mut self, section: Section, why: &'static str) {
+        push(self.section(section), ["# ", why, "\n"]);
     }
 
     /// Adds a line with its reason above it.
-    pub fn push_why(&mut self, section: Section, why: &'static str, name: impl Into<Cow<'static, str>>, value: Value) {
-        self.section(section).push(Line::Comment(why));
+    pub fn push_why(&mut self, section: Section, why: &'static str, name: &str, value: Value<'_>) {
+        self.comment(section, why);
         self.push(section, name, value);
+    }
+
+    /// Whether a section has that comment.
+    #[must_use]
+    pub fn has_comment(&self, section: Section, why: &'static str) -> bool {
+        let lines = self.sections.iter().filter(|(found, _)| *found == section).flat_map(|(_, lines)| lines.lines());
+        lines.filter_map(|line| line.strip_prefix("# ")).any(|comment| comment == why)
     }
 
     /// Removes all lines of that name (and the comment right above each).
     pub fn remove(&mut self, section: Section, name: &str) {
         let lines = self.section(section);
-        while let Some(at) = lines.iter().position(|line| matches!(line, Line::Directive(found, _) if found == name)) {
-            lines.remove(at);
-            if at > 0 && matches!(lines[at - 1], Line::Comment(_)) {
-                lines.remove(at - 1);
+        let mut kept: Vec<&str> = Vec::new();
+        for line in lines.split_inclusive('\n') {
+            if !line.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')) {
+                kept.push(line);
+            } else if kept.last().is_some_and(|above| above.starts_with("# ")) {
+                kept.pop();
             }
         }
-    }
-
-    /// All values of a directive, in order.
-    pub fn values<'a>(&'a self, section: Section, name: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.sections.iter().filter(move |(found, _)| *found == section).flat_map(|(_, lines)| lines).filter_map(
-            move |line| match line {
-                Line::Directive(found, value) if found == name => Some(value),
-                _ => None,
-            },
-        )
+        *lines = kept.concat();
     }
 
     /// The file's text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = String::with_capacity(2048);
-        let mut push = |parts: [&str; 4]| parts.iter().for_each(|part| text.push_str(part));
-        for line in &self.header {
-            // A newline would end the comment, and what follows be read as a directive.
-            match line.bytes().any(|byte| byte.is_ascii_control()) {
-                true => push(["# ", &crate::diagnostic::one_line(line), "\n", ""]),
-                false => push(["# ", line, "\n", ""]),
-            }
-        }
-        let mut blank = if self.header.is_empty() { "" } else { "\n" };
-        for (section, lines) in self.sections.iter().filter(|(_, lines)| !lines.is_empty()) {
-            push([blank, "[", section.text(), "]\n"]);
-            blank = "\n";
-            for line in lines {
-                match line {
-                    Line::Comment(why) => push(["# ", why, "\n", ""]),
-                    Line::Directive(name, value) => push([name, "=", value.as_str(), "\n"]),
-                }
-            }
+        let sections = || self.sections.iter().filter(|(_, lines)| !lines.is_empty());
+        let length = sections().map(|(section, lines)| section.text().len() + lines.len() + 4).sum::<usize>();
+        let mut text = String::with_capacity(self.header.len() + length);
+        text.push_str(&self.header);
+        for (section, lines) in sections() {
+            let blank = if text.is_empty() { "" } else { "\n" };
+            push(&mut text, [blank, "[", section.text(), "]\n", lines]);
         }
         text
     }
+}
+
+fn push<const N: usize>(text: &mut String, parts: [&str; N]) {
+    parts.iter().for_each(|part| text.push_str(part));
 }
 
 /// What stands at a path of the generator's directory.

@@ -13,14 +13,14 @@ pub(super) struct Startup {
     /// `NotifyAccess=`, with its reason, where systemd's own default doesn't do.
     pub notify_access: Option<(&'static str, &'static str)>,
     /// `ExecStart=`
-    pub start: Value,
+    pub start: Value<'static>,
     /// An `ExecStartPost=` that waits until it is ready.
-    pub wait: Option<Value>,
+    pub wait: Option<Value<'static>>,
 }
 
 impl Context<'_> {
     /// A command line.
-    pub fn command(&self, argv: &Argv) -> Value {
+    pub fn command(&self, argv: &Argv) -> Value<'static> {
         line(&self.argv(argv))
     }
 
@@ -116,27 +116,27 @@ impl Context<'_> {
 
 /// Ends the watchdog of a service. The watcher can't be relied on for it: with `KillMode=mixed` or `process`, and while
 /// an `ExecStop=` runs, nothing tells it of the stop. If it fails, the stop goes on all the same.
-pub(super) fn no_watchdog() -> Value {
+pub(super) fn no_watchdog() -> Value<'static> {
     let words = [NOTIFY_PROGRAM, "send", "--watchdog-usec", "0"].map(literal);
-    Value::command("-", words.iter().map(Vec::as_slice))
+    Value::command("-", words.iter().map(|word| &**word))
 }
 
 /// Whether a shell reads the command: the program is a child of it then, unless it was written with `exec`.
 fn is_shell(argv: &Argv) -> bool {
-    let word = |at: usize| argv.get(at).filter(|word| word.0.len() == 1).map(|word| word.leading());
+    let word = |at: usize| argv.get(at).filter(|word| word.pieces().len() == 1).map(|word| word.leading());
     word(0) == Some("/bin/sh") && word(1) == Some("-c")
 }
 
 /// A word that is only text.
 pub(super) fn literal(text: &str) -> Word<'_> {
-    vec![Part::Literal(text)]
+    Word::One([Part::Literal(text)])
 }
 
 fn counted<'w>(number: u32) -> Word<'w> {
-    vec![Part::Number(number)]
+    Word::One([Part::Number(number)])
 }
 
 /// A command line of these words.
-pub(super) fn line(words: &[Word]) -> Value {
-    Value::command("", words.iter().map(Vec::as_slice))
+pub(super) fn line(words: &[Word]) -> Value<'static> {
+    Value::command("", words.iter().map(|word| &**word))
 }

@@ -1,14 +1,14 @@
 //! What every unit of a group needs to know, computed once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Target;
 use crate::model::{Directory, DirectoryKind, Group, Pass, PassThrough, Process, Setup};
 use crate::scope::Scope;
 use crate::unit::name::{self, InstanceName, ProcessName};
-use crate::unit::{Line, Section, Unit, Value};
+use crate::unit::{Section, Unit, Value};
 
 /// Where to read about the units. Every unit says so in its `Documentation=`.
 const DOCUMENTATION: &str = "man:copse.toml(5)";
@@ -26,7 +26,7 @@ pub(super) struct Context<'g> {
     /// The comment on top of every unit, but for its last line.
     header: String,
     /// `SourcePath=`, if it can be said.
-    source: Option<Value>,
+    source: Option<Value<'static>>,
     /// `copse-directories@G.service`, if there are shared directories.
     pub holder: Option<String>,
     /// The services of each process, in the order in which people count.
@@ -35,7 +35,7 @@ pub(super) struct Context<'g> {
     pub awaited: BTreeSet<&'g ProcessName>,
     /// Setup steps that (directly or not) wait for a process, and so can't be waited for before one is started.
     pub late: BTreeSet<&'g ProcessName>,
-    known: RefCell<HashMap<(Section, &'static str), bool>>,
+    known: RefCell<Vec<(Section, &'static str, bool)>>,
 }
 
 impl<'g> Context<'g> {
@@ -81,8 +81,14 @@ impl<'g> Context<'g> {
     /// Whether the systemd that reads the units takes this directive there. Asked once per name: the names are few,
     /// the units many.
     pub fn knows(&self, section: Section, directive: &'static str) -> bool {
-        let systemd = self.target.systemd;
-        *self.known.borrow_mut().entry((section, directive)).or_insert_with(|| systemd.knows(section, directive))
+        let mut known = self.known.borrow_mut();
+        let asked = known.iter().find(|(found, name, _)| *found == section && *name == directive);
+        if let Some((_, _, answer)) = asked {
+            return *answer;
+        }
+        let answer = self.target.systemd.knows(section, directive);
+        known.push((section, directive, answer));
+        answer
     }
 
     /// A unit file with its header, `Description=` and where it comes from. `file` is the name under which
@@ -97,7 +103,7 @@ impl<'g> Context<'g> {
 
     /// A file with a header only.
     pub fn drop_in(&self, file: &str) -> Unit {
-        Unit::new(vec![self.header.clone(), place_of_changes(self.group.scope, file)])
+        Unit::new(&[&self.header, &place_of_changes(self.group.scope, file)])
     }
 
     /// `Documentation=`, the author's first.
@@ -144,13 +150,13 @@ fn apply(unit: &mut Unit, section: Section, directive: &str, what: &Pass) {
     if !matches!(what, Pass::Add(_)) {
         unit.remove(section, directive);
     }
-    let why = Line::Comment("from here on as the group file says, in systemd's own grammar");
-    if !unit.section(section).contains(&why) {
-        unit.section(section).push(why);
+    let why = "from here on as the group file says, in systemd's own grammar";
+    if !unit.has_comment(section, why) {
+        unit.comment(section, why);
     }
     let empty = reset.then(|| Value::fixed(""));
     for value in empty.into_iter().chain(lines.iter().map(|line| Value::verbatim(line))) {
-        unit.push(section, directive.to_owned(), value);
+        unit.push(section, directive, value);
     }
 }
 
@@ -166,9 +172,9 @@ pub(super) fn place_of_changes(scope: Scope, file: &str) -> String {
 }
 
 /// systemd takes nothing but an absolute path; `copse render FILE` may have been given another one.
-pub(super) fn source_path(files: &[PathBuf]) -> Option<Value> {
+pub(super) fn source_path(files: &[PathBuf]) -> Option<Value<'static>> {
     let file = files.first().filter(|file| file.is_absolute())?;
-    Some(Value::plain(&file.to_string_lossy()))
+    Some(Value::plain(&file.to_string_lossy()).into_owned())
 }
 
 fn services(group: &Group, process: &ProcessName, definition: &Process) -> Vec<String> {

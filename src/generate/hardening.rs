@@ -8,7 +8,7 @@
 use super::context::Context;
 use crate::model::{DirectoryKind, Hardening, Piece, Service, Text};
 use crate::unit::value::Part;
-use crate::unit::{Line, Section, Unit, Value};
+use crate::unit::{Section, Unit, Value};
 
 /// A directive of a profile.
 struct Fence {
@@ -71,10 +71,10 @@ pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
         Hardening::Basic => ("hardening = \"basic\"", BASIC),
         Hardening::Strict => ("hardening = \"strict\"", STRICT),
     };
-    unit.section(Section::Service).push(Line::Comment(profile));
+    unit.comment(Section::Service, profile);
     if context.user_scope() {
         let why = "without Private… and Protect…: a user's service manager may not mount";
-        unit.section(Section::Service).push(Line::Comment(why));
+        unit.comment(Section::Service, why);
     }
     for fence in BOTH.iter().chain(own) {
         push(context, unit, fence);
@@ -107,7 +107,7 @@ fn protect_home(context: &Context, unit: &mut Unit, service: &Service) {
 }
 
 fn in_a_home(path: &Text) -> bool {
-    let Some(Piece::Literal(path)) = path.0.first() else { return false };
+    let Some(Piece::Literal(path)) = path.pieces().first() else { return false };
     path == "~" || ["/home", "/root", "/run/user"].iter().any(|home| std::path::Path::new(path).starts_with(home))
 }
 
@@ -121,7 +121,7 @@ fn shared_directories(context: &Context, unit: &mut Unit, service: &Service) {
         }
         for name in context.shared(kind).iter().flat_map(|directory| &directory.names) {
             let mut word = vec![Part::Specifier(kind.specifier()), Part::Literal("/")];
-            word.extend(context.parts(name));
+            word.extend_from_slice(&context.parts(name));
             words.push(word);
         }
     }

@@ -27,9 +27,10 @@ pub(super) fn invalid(
     text: &str,
 ) -> UnitTree {
     let (mut tree, name, reporter) = (UnitTree::default(), name::target(group), name::own("invalid", group));
-    let message = Value::plain(&one_line(message));
+    let message = one_line(message);
+    let message = Value::plain(&message);
 
-    let mut unit = Unit::new(vec![origin(files), place_of_changes(scope, &name)]);
+    let mut unit = Unit::new(&[&origin(files), &place_of_changes(scope, &name)]);
     unit.push(Section::Unit, "Description", message.clone());
     if let Some(path) = source_path(files) {
         unit.push(Section::Unit, "SourcePath", path);
@@ -45,7 +46,7 @@ pub(super) fn invalid(
     let path = if target.static_target { drop_in_path(&name) } else { name };
     tree.file(path, &unit);
 
-    let mut unit = Unit::new(vec![origin(files), place_of_changes(scope, &reporter)]);
+    let mut unit = Unit::new(&[&origin(files), &place_of_changes(scope, &reporter)]);
     unit.push(Section::Unit, "Description", message);
     if let Some(path) = source_path(files) {
         unit.push(Section::Unit, "SourcePath", path);

@@ -4,7 +4,7 @@ use super::context::{Context, in_order};
 use super::{socket, timer};
 use crate::model::{FailurePolicy, Process, Ready, Restart, Service, Start};
 use crate::unit::name::{self, ProcessName};
-use crate::unit::{Line, Section, Unit, UnitTree, Value};
+use crate::unit::{Section, Unit, UnitTree, Value};
 
 /// The units of one process and the links that make the target want them.
 pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
@@ -56,7 +56,7 @@ fn service(context: &Context, name: &ProcessName, process: &Process, service: &S
     for (at, socket) in process.sockets.iter().enumerate() {
         if at == 0 {
             let why = "accepts on them, and so wants them and waits for them";
-            unit.section(Section::Service).push(Line::Comment(why));
+            unit.comment(Section::Service, why);
         }
         let socket = socket::name_for_service(context, name, socket);
         unit.push(Section::Service, "Sockets", Value::text(&socket.parts()));
@@ -108,6 +108,6 @@ pub(super) fn first_instance(process: &Process) -> Option<&str> {
     in_order(instances.keys()).first().map(|instance| instance.as_str())
 }
 
-pub(super) fn yes() -> Value {
+pub(super) fn yes() -> Value<'static> {
     Value::fixed("yes")
 }

@@ -6,26 +6,25 @@ use super::hardening;
 use crate::model::{Argv, Credential, Directive, Directory, DirectoryKind, Ready, Service};
 use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
-use crate::unit::{Line, Section, Unit, Value};
+use crate::unit::{Section, Unit, Value};
 
 /// How often health must be able to answer within `WatchdogSec=`: copse-notify pings after each answer.
 const PINGS_PER_WATCHDOG: u32 = 3;
 
 impl Context<'_> {
     /// `Description=` of a process or step: its own, or made from the group's and its name.
-    pub fn describe(&self, name: &ProcessName, description: Option<&str>, instances: bool) -> Value {
+    pub fn describe<'v>(&self, name: &ProcessName, description: Option<&'v str>, instances: bool) -> Value<'v> {
         if let Some(description) = description {
             return Value::plain(description);
         }
-        let (title, colon, name) = match name.as_str() == self.group.name.as_str() {
-            true => (self.title(), "", ""),
-            false => (self.title(), ": ", name.as_str()),
+        let (colon, name) = match name.as_str() == self.group.name.as_str() {
+            true => ("", ""),
+            false => (": ", name.as_str()),
         };
-        let mut parts = vec![Part::Literal(title), Part::Literal(colon), Part::Literal(name)];
-        if instances {
-            parts.extend([Part::Literal(" "), Part::Specifier("%i")]);
-        }
-        Value::text(&parts)
+        let (blank, instance) = if instances { (" ", "%i") } else { ("", "") };
+        let names = [self.title(), colon, name, blank].map(Part::Literal);
+        let [title, colon, name, blank] = names;
+        Value::text(&[title, colon, name, blank, Part::Specifier(instance)])
     }
 
     /// How it is started: `Type=` and all commands. `start` replaces the `ExecStart=` (and is the `ExecReload=` then).
@@ -81,7 +80,7 @@ impl Context<'_> {
         }
         for Directive { section, name, value } in &service.directives {
             if self.knows(*section, name) {
-                unit.push(*section, *name, directive_value(name, value));
+                unit.push(*section, name, directive_value(name, value));
             }
         }
         self.watchdog(unit, service);
@@ -98,7 +97,7 @@ impl Context<'_> {
             if at == 0 {
                 let why =
                     "shared: only the holder names them, because a second unit that did would empty and chown them";
-                unit.section(Section::Service).push(Line::Comment(why));
+                unit.comment(Section::Service, why);
             }
             unit.push(Section::Service, "Environment", self.directory_variable(kind, directory));
         }
@@ -107,19 +106,19 @@ impl Context<'_> {
         }
         for (optional, path) in &service.environment_files {
             let mut parts = vec![Part::Literal(if *optional { "-" } else { "" })];
-            parts.extend(self.parts(path));
+            parts.extend_from_slice(&self.parts(path));
             unit.push(Section::Service, "EnvironmentFile", Value::text(&parts));
         }
     }
 
     /// `STATE_DIRECTORY=/var/lib/a:/var/lib/b`, as systemd itself would set it.
-    pub fn directory_variable(&self, kind: DirectoryKind, directory: &Directory) -> Value {
+    pub fn directory_variable(&self, kind: DirectoryKind, directory: &Directory) -> Value<'static> {
         let variable = kind.key().replace('-', "_").to_ascii_uppercase();
         let mut parts = Vec::new();
         for (at, name) in directory.names.iter().enumerate() {
             parts.push(Part::Literal(if at == 0 { "" } else { ":" }));
             parts.extend([Part::Specifier(kind.specifier()), Part::Literal("/")]);
-            parts.extend(self.parts(name));
+            parts.extend_from_slice(&self.parts(name));
         }
         Value::assignment(&variable, &parts)
     }
@@ -128,9 +127,9 @@ impl Context<'_> {
     pub fn directory(&self, unit: &mut Unit, directory: &Directory) {
         let names: Vec<_> = directory.names.iter().map(|name| self.parts(name)).collect();
         let directive = directory.kind.directive();
-        unit.push(Section::Service, directive, Value::words(names.iter().map(Vec::as_slice)));
+        unit.push(Section::Service, directive, Value::words(names.iter().map(|name| &**name)));
         if let Some(mode) = &directory.mode {
-            unit.push(Section::Service, format!("{directive}Mode"), Value::plain(mode));
+            unit.push(Section::Service, &format!("{directive}Mode"), Value::plain(mode));
         }
     }
 
@@ -156,7 +155,7 @@ impl Context<'_> {
         };
         if self.knows(Section::Service, directive) {
             let mut parts = vec![Part::Literal(name), Part::Literal(":")];
-            parts.extend(self.parts(source));
+            parts.extend_from_slice(&self.parts(source));
             unit.push(Section::Service, directive, Value::text(&parts));
         }
     }
@@ -165,19 +164,19 @@ impl Context<'_> {
     pub fn belonging(&self, unit: &mut Unit, name: &ProcessName, instances: bool) {
         unit.push(Section::Service, "Slice", Value::verbatim(&self.slice));
         unit.push(Section::Service, "SyslogIdentifier", Value::fixed("%N"));
-        let mut fields = vec![("COPSE_GROUP=", Part::Literal(self.group.name.as_str()))];
-        fields.push(("COPSE_PROCESS=", Part::Literal(name.as_str())));
-        if instances {
-            fields.push(("COPSE_INSTANCE=", Part::Specifier("%i")));
-        }
-        let words: Vec<_> = fields.into_iter().map(|(field, value)| [Part::Literal(field), value]).collect();
-        unit.push(Section::Service, "LogExtraFields", Value::words(words.iter().map(<[_; 2]>::as_slice)));
+        let fields = [
+            [Part::Literal("COPSE_GROUP="), Part::Literal(self.group.name.as_str())],
+            [Part::Literal("COPSE_PROCESS="), Part::Literal(name.as_str())],
+            [Part::Literal("COPSE_INSTANCE="), Part::Specifier("%i")],
+        ];
+        let fields = if instances { &fields[..] } else { &fields[..2] };
+        unit.push(Section::Service, "LogExtraFields", Value::words(fields.iter().map(<[_; 2]>::as_slice)));
     }
 }
 
 /// The value of a key that is a directive. Most of them know specifiers; those that take a percentage don't, and a
 /// doubled `%` would be an error there (config_parse_cpu_quota(), config_parse_memory_limit(), config_parse_tasks_max()).
-fn directive_value(name: &str, value: &str) -> Value {
+fn directive_value<'v>(name: &str, value: &'v str) -> Value<'v> {
     match name {
         "CPUQuota" | "MemoryMax" | "MemoryHigh" | "TasksMax" => Value::verbatim(value),
         _ => Value::plain(value),

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::command::{Startup, line, literal};
 use super::context::Context;
 use super::process::yes;
-use super::text::source_form;
+use super::text::{Word, source_form};
 use crate::model::{DirectoryKind, FailurePolicy, Service, Setup};
 use crate::scope::NOTIFY_PROGRAM;
 use crate::unit::name::{self, ProcessName};
@@ -98,7 +98,7 @@ fn tail(context: &Context, name: &ProcessName, setup: &Setup, unit: &mut Unit) {
     context.pass(unit, &service.pass, |section| matches!(section, Section::Unit | Section::Service));
 }
 
-fn command(context: &Context, name: &ProcessName, service: &Service) -> Value {
+fn command(context: &Context, name: &ProcessName, service: &Service) -> Value<'static> {
     match service.inputs.is_empty() {
         true => context.command(&service.exec),
         false => once(context, name, service),
@@ -106,9 +106,9 @@ fn command(context: &Context, name: &ProcessName, service: &Service) -> Value {
 }
 
 /// With `+`: whoever the step runs as may not start units.
-fn start_again(context: &Context, file: &str) -> Value {
+fn start_again(context: &Context, file: &str) -> Value<'static> {
     let systemctl = if context.user_scope() { "systemctl --user" } else { "+systemctl" };
-    Value::verbatim(&format!("{systemctl} start {}", name::again(file)))
+    Value::verbatim(&format!("{systemctl} start {}", name::again(file))).into_owned()
 }
 
 /// The directory of a step's stamp, below `%S`.
@@ -117,10 +117,15 @@ fn stamp_path(context: &Context, name: &ProcessName) -> String {
 }
 
 /// The command, unless nothing changed since it last succeeded.
-fn once(context: &Context, name: &ProcessName, service: &Service) -> Value {
+fn once(context: &Context, name: &ProcessName, service: &Service) -> Value<'static> {
     let stamp = stamp_path(context, name);
     let mut words = vec![literal(NOTIFY_PROGRAM), literal("once"), literal("--stamp")];
-    words.push(vec![Part::Specifier("%S"), Part::Literal("/"), Part::Literal(&stamp), Part::Literal("/stamp")]);
+    words.push(Word::Many(vec![
+        Part::Specifier("%S"),
+        Part::Literal("/"),
+        Part::Literal(&stamp),
+        Part::Literal("/stamp"),
+    ]));
     for input in &service.inputs {
         words.push(literal("--input"));
         words.push(context.parts(input));

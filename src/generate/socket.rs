@@ -61,7 +61,7 @@ fn unit(context: &Context, name: &ProcessName, process: &Process, socket: &Socke
     unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
     context.unlimited(&mut unit);
     for (directive, address) in &socket.listen {
-        unit.push(Section::Socket, *directive, Value::text(&context.parts(address)));
+        unit.push(Section::Socket, directive, Value::text(&context.parts(address)));
     }
     if let Some(descriptor) = &socket.name {
         unit.push(Section::Socket, "FileDescriptorName", Value::plain(descriptor.as_str()));
@@ -90,7 +90,7 @@ fn unit(context: &Context, name: &ProcessName, process: &Process, socket: &Socke
     unit
 }
 
-fn description(context: &Context, name: &ProcessName, process: &Process, socket: &Socket) -> Value {
+fn description(context: &Context, name: &ProcessName, process: &Process, socket: &Socket) -> Value<'static> {
     let title = process.service.description.as_deref().unwrap_or_else(|| context.title());
     let mut parts = vec![Part::Literal(title), Part::Literal(": socket of "), Part::Literal(name.as_str())];
     if let Some(name) = &socket.name {

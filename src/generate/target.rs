@@ -88,10 +88,9 @@ fn gate(context: &Context, gate: &str) -> Unit {
     }
     for (process, definition) in context.group.processes.iter().filter(|(_, process)| process.start == Start::Auto) {
         for service in &context.services[process] {
-            let essential = essential(definition, service);
-            let line =
-                if essential { Value::input_text(service) } else { Value::input_text(&format!("{service} optional")) };
-            unit.push(Section::Service, "StandardInputText", line);
+            let optional = [service, " optional"];
+            let line = if essential(definition, service) { service } else { &optional.concat() };
+            unit.push(Section::Service, "StandardInputText", Value::input_text(line));
         }
     }
     unit
@@ -126,7 +125,7 @@ fn holder(context: &Context, holder: &str) -> Unit {
 impl Context<'_> {
     /// The link by which the target wants `unit`, whose file is `file`.
     pub fn want(&self, tree: &mut UnitTree, unit: &str, file: &str) {
-        tree.link(format!("{}.wants/{unit}", self.target_name), format!("../{file}"));
+        tree.link([&self.target_name, ".wants/", unit].concat(), ["../", file].concat());
     }
 
     /// A start of the target forgets earlier failures first. Said here, in each unit, and not there in one long line.

@@ -20,7 +20,7 @@ fn place() -> Place {
 }
 
 fn text(text: &str) -> Text {
-    Text(vec![Piece::Literal(text.to_owned())])
+    Text::literal(text)
 }
 
 fn argv(words: &str) -> Argv {
@@ -28,7 +28,7 @@ fn argv(words: &str) -> Argv {
 }
 
 fn span(text: &str) -> Span {
-    Span { text: text.to_owned(), value: crate::span::parse(text).unwrap() }
+    Span { text: text.to_owned().into(), value: crate::span::parse(text).unwrap() }
 }
 
 fn name(text: &str) -> ProcessName {
@@ -36,7 +36,7 @@ fn name(text: &str) -> ProcessName {
 }
 
 fn directive(section: Section, name: &'static str, value: &str) -> Directive {
-    Directive { section, name, value: value.to_owned() }
+    Directive { section, name, value: value.to_owned().into() }
 }
 
 /// A service with the promised defaults.

@@ -1,22 +1,42 @@
 //! Texts of the model on their way into values: placeholders become specifiers and variables.
 
+use std::ops::Deref;
+
 use super::context::Context;
 use crate::model::{Argv, Piece, Text};
 use crate::unit::value::Part;
 
-/// A word of a command line.
-pub(super) type Word<'t> = Vec<Part<'t>>;
+/// A word of a command line. Nearly all are one literal.
+#[derive(Debug, Clone)]
+pub(super) enum Word<'t> {
+    One([Part<'t>; 1]),
+    Many(Vec<Part<'t>>),
+}
+
+impl<'t> Deref for Word<'t> {
+    type Target = [Part<'t>];
+
+    fn deref(&self) -> &[Part<'t>] {
+        match self {
+            Self::One(part) => part,
+            Self::Many(parts) => parts,
+        }
+    }
+}
 
 impl Context<'_> {
     /// The parts of `text`.
     pub fn parts<'t>(&self, text: &'t Text) -> Word<'t> {
-        let mut parts = Vec::with_capacity(text.0.len());
+        if let [Piece::Literal(literal)] = text.pieces() {
+            return Word::One([Part::Literal(literal)]);
+        }
+        let mut parts = Vec::with_capacity(text.pieces().len());
         self.push_parts(text, &mut parts);
-        parts
+        Word::Many(parts)
     }
 
-    fn push_parts<'t>(&self, text: &'t Text, parts: &mut Word<'t>) {
-        for piece in &text.0 {
+    fn push_parts<'t>(&self, text: &'t Text, parts: &mut Vec<Part<'t>>) {
+        for piece in text.pieces() {
             parts.push(match piece {
                 Piece::Literal(literal) => Part::Literal(literal),
                 Piece::Instance => Part::Specifier("%i"),
@@ -43,7 +63,7 @@ impl Context<'_> {
 
 /// `text` as its author wrote it, more or less: the same for the same meaning, whatever the version of copse or systemd.
 pub(super) fn source_form(text: &Text, out: &mut String) {
-    for piece in &text.0 {
+    for piece in text.pieces() {
         match piece {
             Piece::Literal(literal) => out.push_str(&literal.replace('{', "{{")),
             Piece::Instance => out.push_str("{instance}"),

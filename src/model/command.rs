@@ -55,7 +55,7 @@ pub fn read_many(key: &str, node: &Node, around: &Surroundings<'_>, diagnostics:
 /// `shell`: `["/bin/sh", "-c", TEXT]`.
 pub fn shell(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Argv> {
     let script = text::read("shell", node, Position::Shell, names, diagnostics)?;
-    if script.0.is_empty() {
+    if script.pieces().is_empty() {
         diagnostics.push(value::invalid(node, "`shell` is empty: there is nothing to run"));
         return None;
     }
@@ -204,7 +204,7 @@ pub fn escaped_len(text: &Text) -> usize {
         Piece::Env(name) | Piece::EnvWords(name) => name.len() + 4,
         Piece::Instance | Piece::Unit | Piece::CredentialsDirectory => 24,
     };
-    text.0.iter().map(piece).sum()
+    text.pieces().iter().map(piece).sum()
 }
 
 /// Checks the program, and joins a relative one to the working directory.
@@ -234,8 +234,10 @@ fn with_program(
     let leading = program.leading();
     let is_path = program.has(|piece| matches!(piece, Piece::Literal(text) if text.contains('/')));
     let rooted = leading.starts_with('/')
-        || matches!(program.0.first(), Some(Piece::Directory(..) | Piece::CredentialsDirectory));
-    if program.0.is_empty() || program.0.len() == 1 && (matches!(leading, "." | "..") || leading.ends_with('/')) {
+        || matches!(program.pieces().first(), Some(Piece::Directory(..) | Piece::CredentialsDirectory));
+    if program.pieces().is_empty()
+        || program.pieces().len() == 1 && (matches!(leading, "." | "..") || leading.ends_with('/'))
+    {
         refuse(Code::InvalidValue, format!("`{}` isn't a program", shown(leading)), "name a file");
         return None;
     }
@@ -265,16 +267,16 @@ fn with_program(
 
 fn joined(directory: &Text, program: &Text) -> Text {
     let mut joined = directory.clone();
-    let mut pieces = program.0.iter();
+    let mut pieces = program.pieces().iter();
     let first = pieces.next();
-    if !joined.0.last().is_some_and(|piece| matches!(piece, Piece::Literal(text) if text.ends_with('/'))) {
+    if !joined.pieces().last().is_some_and(|piece| matches!(piece, Piece::Literal(text) if text.ends_with('/'))) {
         joined.push_literal("/");
     }
     if let Some(Piece::Literal(text)) = first {
         joined.push_literal(text.strip_prefix("./").unwrap_or(text));
     } else {
-        joined.0.extend(first.cloned());
+        first.into_iter().for_each(|piece| joined.push(piece.clone()));
     }
-    joined.0.extend(pieces.cloned());
+    pieces.for_each(|piece| joined.push(piece.clone()));
     joined
 }

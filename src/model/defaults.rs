@@ -7,9 +7,9 @@ use crate::model::keys;
 /// One process or setup step, before its defaults are known.
 pub struct Member<'a> {
     /// Its own table.
-    pub own: &'a Table,
+    pub own: &'a Table<'a>,
     /// `[defaults]`.
-    pub defaults: &'a Table,
+    pub defaults: &'a Table<'a>,
     /// Whether it is a setup step.
     pub setup: bool,
 }
@@ -25,21 +25,21 @@ enum Kind {
     Foreground,
 }
 
-impl Member<'_> {
+impl<'a> Member<'a> {
     /// The defaults that fit.
     #[must_use]
-    pub fn fitting(&self) -> Table {
-        let fitting = self.defaults.0.iter().filter(|(key, default)| self.fits(key, default));
-        Table(fitting.map(|(key, default)| (key.clone(), default.clone())).collect())
+    pub fn fitting(&self) -> impl Iterator<Item = &'a Entry<'a>> {
+        self.defaults.entries().iter().filter(|default| self.fits(default))
     }
 
-    fn fits(&self, key: &str, default: &Entry) -> bool {
+    fn fits(&self, default: &Entry) -> bool {
+        let key = &*default.name;
         let place = if self.setup { keys::SETUP } else { keys::PROCESS };
         if keys::find(key).is_none_or(|key| key.places & place == 0) {
             return false;
         }
         let word = match &default.node.value {
-            Value::String(word) => word.as_str(),
+            Value::String(word) => word,
             _ => "",
         };
         match key {

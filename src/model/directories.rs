@@ -14,10 +14,10 @@ use crate::unit::name::ProcessName;
 pub fn read(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Directory> {
     let mut directories = Vec::new();
     for kind in DirectoryKind::ALL {
-        let mode_key = format!("{}-mode", kind.key());
-        let mode =
-            table.get(&mode_key).and_then(|entry| value::directive(&mode_key, Kind::Mode, &entry.node, diagnostics));
-        match (table.get(kind.key()), table.get(&mode_key)) {
+        let mode_key = kind.mode_key();
+        let mode_entry = table.get(mode_key);
+        let mode = mode_entry.and_then(|entry| value::directive(mode_key, Kind::Mode, &entry.node, diagnostics));
+        match (table.get(kind.key()), mode_entry) {
             (Some(entry), _) => {
                 let nodes = value::one_or_many(kind.key(), &entry.node, diagnostics);
                 let names =
@@ -169,7 +169,7 @@ pub fn is_instance(piece: &Piece) -> bool {
 /// The path below the kind's base. `{unit}` is written as what is different in each unit all the same.
 fn path(name: &Text, owner: Owner<'_>) -> String {
     let mut path = String::new();
-    for piece in &name.0 {
+    for piece in name.pieces() {
         match piece {
             Piece::Literal(text) => path.push_str(text),
             Piece::Instance => path.push_str(owner.instance.unwrap_or_default()),

@@ -13,7 +13,7 @@ use crate::model::process::{self, Merged, Surroundings};
 use crate::model::service::{self, span_or};
 use crate::model::text::Names;
 use crate::model::value::{self, invalid, shown, wrong_type};
-use crate::model::{DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Text};
+use crate::model::{DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Span, Text};
 use crate::scope::Scope;
 use crate::source::Source;
 use crate::suggest;
@@ -41,7 +41,7 @@ pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) 
 }
 
 /// All files, parsed and merged; `None` if one of them isn't TOML.
-fn document(source: &Source, diagnostics: &mut Diagnostics) -> Option<Table> {
+fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option<Table<'s>> {
     let table = document::parse(&source.file, diagnostics);
     let drop_ins: Vec<_> = source.drop_ins.iter().map(|file| document::parse(file, diagnostics)).collect();
     let mut table = table?;
@@ -56,7 +56,7 @@ fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Di
     let place = Place::new(&source.file, 0..0);
     let nothing = Table::default();
     let defaults = section("defaults", table, diagnostics).unwrap_or(&nothing);
-    process::check_keys("defaults", defaults, keys::DEFAULTS, diagnostics);
+    process::check_keys(format_args!("defaults"), defaults, keys::DEFAULTS, diagnostics);
     let entries = Entries::read(table, diagnostics);
     if entries.processes.is_empty() && entries.removed.is_empty() {
         let diagnostic = Diagnostic::new(Code::MissingKey, &place, "the group has no process");
@@ -105,13 +105,13 @@ fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Di
 
 /// The members as they stand in the file, names checked.
 struct Entries<'a> {
-    processes: BTreeMap<ProcessName, &'a Entry>,
-    setup: BTreeMap<ProcessName, &'a Entry>,
+    processes: BTreeMap<ProcessName, &'a Entry<'a>>,
+    setup: BTreeMap<ProcessName, &'a Entry<'a>>,
     removed: BTreeSet<ProcessName>,
 }
 
 impl<'a> Entries<'a> {
-    fn read(table: &'a Table, diagnostics: &mut Diagnostics) -> Self {
+    fn read(table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> Self {
         let (mut processes, setup) = (named("process", table, diagnostics), named("setup", table, diagnostics));
         for (name, entry) in &setup {
             if let Some(process) = processes.get(name) {
@@ -145,9 +145,10 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn named<'a>(kind: &str, table: &'a Table, diagnostics: &mut Diagnostics) -> BTreeMap<ProcessName, &'a Entry> {
+fn named<'a>(kind: &str, table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> BTreeMap<ProcessName, &'a Entry<'a>> {
     let mut members = BTreeMap::new();
-    for (text, entry) in section(kind, table, diagnostics).map(|table| &table.0).into_iter().flatten() {
+    for entry in section(kind, table, diagnostics).map_or(&[][..], Table::entries) {
+        let text = &*entry.name;
         match ProcessName::new(text) {
             Some(name) => {
                 members.insert(name, entry);
@@ -167,7 +168,7 @@ fn named<'a>(kind: &str, table: &'a Table, diagnostics: &mut Diagnostics) -> BTr
 }
 
 /// The table of that key, if it is there and is one.
-fn section<'a>(key: &str, table: &'a Table, diagnostics: &mut Diagnostics) -> Option<&'a Table> {
+fn section<'a>(key: &str, table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> Option<&'a Table<'a>> {
     let entry = table.get(key)?;
     if entry.node.as_table().is_none() {
         diagnostics.push(wrong_type(key, "a table", &entry.node));
@@ -176,8 +177,8 @@ fn section<'a>(key: &str, table: &'a Table, diagnostics: &mut Diagnostics) -> Op
 }
 
 fn check_keys(table: &Table, diagnostics: &mut Diagnostics) {
-    for (key, entry) in table.0.iter().filter(|(key, _)| !keys::GROUP_KEYS.contains(&key.as_str())) {
-        diagnostics.push_error(|| wrong_key(key, entry));
+    for entry in table.entries().iter().filter(|entry| !keys::GROUP_KEYS.contains(&&*entry.name)) {
+        diagnostics.push_error(|| wrong_key(&entry.name, entry));
     }
 }
 
@@ -216,11 +217,11 @@ fn read_members(
         );
     }
     let outside = Outside { scope, own: around.members };
-    let orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
+    let mut orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
     let names: BTreeSet<&ProcessName> = entries.processes.keys().collect();
     let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
     for member in &merged {
-        let order = orders.get(member.name).cloned().unwrap_or_default();
+        let order = orders.remove(member.name).unwrap_or_default();
         if member.role == service::Role::Setup {
             let mut step = process::setup(member, around, diagnostics);
             (step.after, step.gated_by, step.after_units) = (order.after, order.gated_by, order.units);
@@ -303,8 +304,8 @@ fn warn_not_wanted(
     }
 }
 
-fn instance_tables(member: &Table) -> impl Iterator<Item = &Table> {
-    let instances = member.table("instance").into_iter().flat_map(|instances| instances.0.values());
+fn instance_tables<'a>(member: &'a Table<'a>) -> impl Iterator<Item = &'a Table<'a>> {
+    let instances = member.table("instance").into_iter().flat_map(Table::entries);
     instances.filter_map(|instance| instance.node.as_table())
 }
 
@@ -375,8 +376,8 @@ fn failure_policy(table: &Table, diagnostics: &mut Diagnostics) -> FailurePolicy
 }
 
 /// The gate must end: a group may never keep the boot from finishing.
-fn gate_timeout(table: &Table, diagnostics: &mut Diagnostics) -> crate::model::Span {
-    let span = span_or("timeout-start-sec", table, "10min", diagnostics);
+fn gate_timeout(table: &Table, diagnostics: &mut Diagnostics) -> Span {
+    let span = span_or("timeout-start-sec", table, Span::seconds("10min", 600), diagnostics);
     if let Some(entry) = table.get("timeout-start-sec")
         && span.value.finite().is_none_or(|duration| duration.is_zero())
     {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{Entry, Node, Table, Value, merge_settings};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Entry, Node, Spot, Table, Value, merge_settings};
 use crate::model::keys;
 use crate::model::process::{Merged, Surroundings, check_keys, service};
 use crate::model::service::Role;
@@ -16,12 +16,12 @@ use crate::unit::name::InstanceName;
 pub const MOST_INSTANCES: i64 = 10_000;
 
 /// The names that `instances` comes to; `None` without the key.
-pub fn names(
-    table: &Table,
+pub fn names<'t>(
+    table: &Table<'t>,
     role: Role,
     cpus: u32,
     diagnostics: &mut Diagnostics,
-) -> Option<Vec<(InstanceName, Option<Place>)>> {
+) -> Option<Vec<(InstanceName, Option<Spot<'t>>)>> {
     let first = match table.get("first-instance") {
         Some(entry) => {
             value::integer("first-instance", &entry.node, (0, i64::from(i32::MAX)), diagnostics).unwrap_or(1)
@@ -67,8 +67,8 @@ pub fn names(
     }
 }
 
-fn named(elements: &[Node], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<Place>)> {
-    let mut names: Vec<(InstanceName, Option<Place>)> = Vec::new();
+fn named<'t>(elements: &[Node<'t>], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<Spot<'t>>)> {
+    let mut names: Vec<(InstanceName, Option<Spot<'t>>)> = Vec::new();
     for element in elements {
         let Some(text) = value::text("instances", element, diagnostics) else { continue };
         let Some(name) = InstanceName::new(text) else {
@@ -86,13 +86,13 @@ fn named(elements: &[Node], diagnostics: &mut Diagnostics) -> Vec<(InstanceName,
             diagnostics.push(diagnostic);
             continue;
         }
-        names.push((name, Some(element.place.clone())));
+        names.push((name, Some(element.place)));
     }
     names
 }
 
 /// The port of the first instance, and where it stands.
-pub fn port<'t>(table: &'t Table, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry)> {
+pub fn port<'t>(table: &'t Table<'t>, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry<'t>)> {
     let entry = table.get("port")?;
     let port = value::integer("port", &entry.node, (1, 65_535), diagnostics)?;
     let variable = table.table("environment").and_then(|variables| variables.get("PORT"));
@@ -109,8 +109,8 @@ pub fn port<'t>(table: &'t Table, diagnostics: &mut Diagnostics) -> Option<(i64,
 
 /// Whether `[….instance.NAME]` may describe one that isn't there: any instance of a manual process may be started, the
 /// machine may have fewer processors than another, and a drop-in may have taken some out.
-fn may_be_missing(merged: &Merged<'_>, name: &str, entry: &Entry) -> bool {
-    let number = name.bytes().all(|byte| byte.is_ascii_digit());
+fn may_be_missing(merged: &Merged<'_>, entry: &Entry) -> bool {
+    let number = entry.name.bytes().all(|byte| byte.is_ascii_digit());
     let fewer = merged.table.get("instances").is_some_and(|instances| {
         let cpus = matches!(&instances.node.value, Value::String(word) if word == "cpus");
         let said_later = ![merged.place.path(), entry.key.path()].contains(&instances.key.path());
@@ -121,7 +121,7 @@ fn may_be_missing(merged: &Merged<'_>, name: &str, entry: &Entry) -> bool {
 
 /// Each instance; those that differ from the template have a service of their own.
 pub fn each(
-    names: Vec<(InstanceName, Option<Place>)>,
+    names: Vec<(InstanceName, Option<Spot<'_>>)>,
     template: &Service,
     merged: &Merged<'_>,
     around: &Surroundings<'_>,
@@ -134,7 +134,8 @@ pub fn each(
             &nothing
         })
     });
-    for (name, entry) in tables.0.iter().filter(|(name, entry)| !may_be_missing(merged, name, entry)) {
+    for entry in tables.entries().iter().filter(|entry| !may_be_missing(merged, entry)) {
+        let name = &*entry.name;
         let known = names.iter().map(|(name, _)| name.as_str());
         if !known.clone().any(|known| known == name) {
             let mut diagnostic =
@@ -156,9 +157,8 @@ pub fn each(
     // A manual process's instances may be described without being listed: any of them may be started.
     all.extend(
         tables
-            .0
-            .keys()
-            .filter_map(|name| InstanceName::new(name))
+            .names()
+            .filter_map(InstanceName::new)
             .filter(|name| merged.role == Role::Manual && !all.contains(name))
             .collect::<Vec<_>>(),
     );
@@ -166,11 +166,11 @@ pub fn each(
     for (position, name) in all.into_iter().enumerate() {
         let own = tables.table(name.as_str());
         let mut service = own.map(|own| {
-            let header = format!("process.{}.instance.{name}", merged.name);
-            check_keys(&header, own, keys::INSTANCE, diagnostics);
-            let mut table = merged.table.clone();
+            let header = format_args!("process.{}.instance.{name}", merged.name);
+            check_keys(header, own, keys::INSTANCE, diagnostics);
+            let mut table = Table::clone(&merged.table);
             merge_settings(&mut table, own.clone());
-            service(&table, &header, merged, true, around, diagnostics)
+            service(&table, header, merged, true, around, diagnostics)
         });
         if let Some((first, _)) = port {
             let number = first + i64::try_from(position).unwrap_or(0);

@@ -3,6 +3,7 @@
 //! systemd counts starts, not failures, so the limit must be reachable by a start that keeps failing, and must not be
 //! reached by a worker that ends well every few seconds (unit-file facts: systemd.unit(5), `StartLimitIntervalSec=`).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -22,22 +23,22 @@ pub struct Limits {
     pub timeout_start: Span,
     timeout_stop: Span,
     burst: i64,
-    interval: String,
+    interval: Cow<'static, str>,
     kill_mode_given: bool,
 }
 
 impl Limits {
     /// The value of a key that is a promise, and so always written.
     #[must_use]
-    pub fn promised(&self, key: &str) -> Option<String> {
+    pub fn promised(&self, key: &str) -> Option<Cow<'static, str>> {
         match key {
-            "restart" => Some(self.restart_word.to_owned()),
+            "restart" => Some(self.restart_word.into()),
             "restart-sec" => Some(self.restart_sec.text.clone()),
             "timeout-start-sec" => Some(self.timeout_start.text.clone()),
             "timeout-stop-sec" => Some(self.timeout_stop.text.clone()),
-            "start-limit-burst" => Some(self.burst.to_string()),
+            "start-limit-burst" => Some(self.burst.to_string().into()),
             "start-limit-interval-sec" => Some(self.interval.clone()),
-            "kill-mode" if !self.kill_mode_given => Some("control-group".to_owned()),
+            "kill-mode" if !self.kill_mode_given => Some("control-group".into()),
             _ => None,
         }
     }
@@ -47,12 +48,12 @@ impl Limits {
 pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &mut Diagnostics) -> Limits {
     let restart_word = restart(table, context, ready, diagnostics);
     let restart = Restart::from_word(restart_word);
-    let restart_sec = span_or("restart-sec", table, "1s", diagnostics);
+    let restart_sec = span_or("restart-sec", table, Span::seconds("1s", 1), diagnostics);
     // What a timer starts runs as long as it takes, as systemd's own default for `Type=oneshot` has it: nobody waits.
     let timeout_start = match context.role {
-        Role::Auto | Role::Manual => "90s",
-        Role::Setup => "10min",
-        Role::Timed => "infinity",
+        Role::Auto | Role::Manual => Span::seconds("90s", 90),
+        Role::Setup => Span::seconds("10min", 600),
+        Role::Timed => Span::INFINITY,
     };
     let timeout_start = span_or("timeout-start-sec", table, timeout_start, diagnostics);
     let burst = table
@@ -87,9 +88,9 @@ pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &m
         restart_word,
         restart_sec,
         timeout_start,
-        timeout_stop: span_or("timeout-stop-sec", table, "90s", diagnostics),
+        timeout_stop: span_or("timeout-stop-sec", table, Span::seconds("90s", 90), diagnostics),
         burst,
-        interval: interval.map_or_else(|| span::format(span::Span::Finite(derived)), |interval| interval.text),
+        interval: interval.map_or_else(|| span::format(span::Span::Finite(derived)).into(), |interval| interval.text),
         kill_mode_given: table.get("kill-mode").is_some(),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{Node, Table};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Spot, Table};
 use crate::model::process::Merged;
 use crate::model::service::Role;
 use crate::model::value::{self, shown};
@@ -12,15 +12,15 @@ use crate::suggest;
 use crate::unit::name::ProcessName;
 
 /// What the `after` of a process or setup step comes to.
-#[derive(Debug, Default, Clone)]
-pub struct Order {
+#[derive(Debug, Default)]
+pub struct Order<'t> {
     /// Processes of the group.
     pub after: Vec<ProcessName>,
     /// Setup steps of the group that must have succeeded.
     pub gated_by: Vec<ProcessName>,
     /// Units outside.
     pub units: Vec<String>,
-    named_at: BTreeMap<ProcessName, Place>,
+    named_at: Vec<(&'t str, Spot<'t>)>,
 }
 
 /// How units outside the group are named: by anything but its own units.
@@ -51,30 +51,27 @@ impl Outside<'_> {
 }
 
 /// Resolves the `after` of every member. `removed`: processes taken out with `instances = 0`.
-pub fn resolve(
-    members: &[Merged<'_>],
+pub fn resolve<'a>(
+    members: &'a [Merged<'a>],
     removed: &BTreeSet<ProcessName>,
     outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
-) -> BTreeMap<ProcessName, Order> {
+) -> BTreeMap<&'a ProcessName, Order<'a>> {
     let roles: BTreeMap<&ProcessName, Role> = members.iter().map(|member| (member.name, member.role)).collect();
-    let mut orders: BTreeMap<ProcessName, Order> = BTreeMap::new();
-    for member in members {
-        let order = own_order(member, &roles, removed, outside, diagnostics);
-        orders.insert(member.name.clone(), order);
-    }
+    let own = |member: &'a Merged<'a>| (member.name, own_order(member, &roles, removed, outside, diagnostics));
+    let mut orders: BTreeMap<&ProcessName, Order<'_>> = members.iter().map(own).collect();
     gate(members, &roles, &mut orders);
     report_cycles(&orders, diagnostics);
     orders
 }
 
-fn own_order(
-    member: &Merged<'_>,
+fn own_order<'a>(
+    member: &'a Merged<'a>,
     roles: &BTreeMap<&ProcessName, Role>,
     removed: &BTreeSet<ProcessName>,
     outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
-) -> Order {
+) -> Order<'a> {
     let mut order = Order::default();
     let Some(entry) = member.table.get("after") else { return order };
     for node in value::one_or_many("after", &entry.node, diagnostics) {
@@ -109,7 +106,7 @@ fn own_order(
                 diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message));
             }
             Some(role) => {
-                order.named_at.insert(name.clone(), node.place.clone());
+                order.named_at.push((text, node.place));
                 let list = if *role == Role::Setup { &mut order.gated_by } else { &mut order.after };
                 if !list.contains(&name) {
                     list.push(name);
@@ -132,7 +129,7 @@ fn unknown(node: &Node, text: &str, roles: &BTreeMap<&ProcessName, Role>) -> Dia
 }
 
 /// A setup step that waits for no process of the group gates every process.
-fn gate(members: &[Merged<'_>], roles: &BTreeMap<&ProcessName, Role>, orders: &mut BTreeMap<ProcessName, Order>) {
+fn gate(members: &[Merged<'_>], roles: &BTreeMap<&ProcessName, Role>, orders: &mut BTreeMap<&ProcessName, Order<'_>>) {
     let setup = |name: &ProcessName| roles.get(name) == Some(&Role::Setup);
     let steps: Vec<&ProcessName> = members.iter().map(|member| member.name).filter(|name| setup(name)).collect();
     // A step after a step that waits for a process waits for that process as well.
@@ -151,8 +148,7 @@ fn gate(members: &[Merged<'_>], roles: &BTreeMap<&ProcessName, Role>, orders: &m
     }
     let first: Vec<ProcessName> =
         steps.iter().filter(|step| !waiting.contains(*step)).map(|step| (*step).clone()).collect();
-    for (name, order) in orders.iter_mut().filter(|(name, _)| !setup(name)) {
-        debug_assert!(!first.contains(name));
+    for (_, order) in orders.iter_mut().filter(|(name, _)| !setup(name)) {
         let more: Vec<_> = first.iter().filter(|step| !order.gated_by.contains(step)).cloned().collect();
         order.gated_by.extend(more);
         order.gated_by.sort();
@@ -160,10 +156,10 @@ fn gate(members: &[Merged<'_>], roles: &BTreeMap<&ProcessName, Role>, orders: &m
 }
 
 /// Each circle once, at the name that closes it.
-fn report_cycles(orders: &BTreeMap<ProcessName, Order>, diagnostics: &mut Diagnostics) {
+fn report_cycles(orders: &BTreeMap<&ProcessName, Order<'_>>, diagnostics: &mut Diagnostics) {
     let mut done = BTreeSet::new();
+    let mut path = Vec::new();
     for name in orders.keys() {
-        let mut path = Vec::new();
         visit(name, orders, &mut path, &mut done, diagnostics);
     }
 }
@@ -171,7 +167,7 @@ fn report_cycles(orders: &BTreeMap<ProcessName, Order>, diagnostics: &mut Diagno
 /// Depth first, without recursion: a group file may chain a thousand processes.
 fn visit<'a>(
     start: &'a ProcessName,
-    orders: &'a BTreeMap<ProcessName, Order>,
+    orders: &'a BTreeMap<&'a ProcessName, Order<'a>>,
     path: &mut Vec<(&'a ProcessName, std::vec::IntoIter<&'a ProcessName>)>,
     done: &mut BTreeSet<&'a ProcessName>,
     diagnostics: &mut Diagnostics,
@@ -205,12 +201,17 @@ fn visit<'a>(
     }
 }
 
-fn cycle(circle: &[&ProcessName], orders: &BTreeMap<ProcessName, Order>) -> Option<Diagnostic> {
+fn cycle(circle: &[&ProcessName], orders: &BTreeMap<&ProcessName, Order<'_>>) -> Option<Diagnostic> {
     // Begin with the name that sorts first, so that the same circle always reads the same.
     let first = (0..circle.len()).min_by_key(|at| circle[*at])?;
     let names: Vec<&ProcessName> = (0..=circle.len()).map(|step| circle[(first + step) % circle.len()]).collect();
     let text = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" → ");
-    let mut places = names.windows(2).filter_map(|pair| Some((orders.get(pair[0])?.named_at.get(pair[1])?, pair)));
+    let mut places = names.windows(2).filter_map(|pair| {
+        let named_at = &orders.get(pair[0])?.named_at;
+        // Where it stands last, if it is named twice.
+        let (_, place) = named_at.iter().rfind(|(name, _)| *name == pair[1].as_str())?;
+        Some((place, pair))
+    });
     let (place, _) = places.next()?;
     let mut diagnostic = Diagnostic::new(Code::Cycle, place, format!("each waits for the next: `{text}`"));
     for (place, pair) in places {

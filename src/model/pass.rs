@@ -1,5 +1,7 @@
 //! Pass-through: any directive, in systemd's own grammar, checked against the table of directives.
 
+use std::fmt;
+
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Entry, Node, Table, Value};
 use crate::model::command::toml_string;
@@ -57,7 +59,8 @@ pub fn read(
         diagnostics.push(wrong_type(header, "a table of directives", node));
         return;
     };
-    for (name, entry) in table.written_order() {
+    for entry in table.written_order() {
+        let name = &*entry.name;
         if check_name(section, header, name, entry, diagnostics)
             && let Some(value) = pass_of(name, &entry.node, diagnostics)
             && check_kept(section, name, entry, &value, diagnostics)
@@ -198,9 +201,7 @@ pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
         return Some(format!("`{name}=` can't be set: {why}"));
     }
     let (table, _) = TABLES.iter().find(|(_, found)| *found == section)?;
-    let place = &entry.node.place;
-    let written = place.file.text.get(place.start as usize..place.end as usize);
-    let written = written.filter(|text| text.len() <= VALUE_MAX).unwrap_or("…");
+    let written = entry.node.place.text().filter(|text| text.len() <= VALUE_MAX).unwrap_or("…");
     let brackets = ADDED_TO.contains(&(section, name)) && !written.starts_with('[');
     let (open, close) = if brackets { ("[", "]") } else { ("", "") };
     Some(format!("write it as a directive:\n[{header}.{table}]\n{name} = {open}{written}{close}"))
@@ -218,7 +219,7 @@ pub fn refuse_notify_access(table: &Table, diagnostics: &mut Diagnostics) {
 
 /// Reads all pass-through tables of `table`, whose header is `header`.
 pub fn read_all(
-    header: &str,
+    header: fmt::Arguments<'_>,
     table: &Table,
     members: &dyn Fn(&str) -> bool,
     diagnostics: &mut Diagnostics,

@@ -14,7 +14,7 @@ const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "f
 pub const READY: &[&str] = &["dbus", "pid-file", "tcp", "unix", "http", "file", "fd", "listening"];
 const WORDS: &[&str] = &["exec", "notify", "oneshot"];
 /// `health` without `interval-sec`.
-const INTERVAL: &str = "10s";
+const INTERVAL: Span = Span::seconds("10s", 10);
 /// `health` without `failures`.
 const FAILURES: u32 = 3;
 
@@ -42,7 +42,7 @@ pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnosti
         [("dbus", dbus as fn(&Node, &Surroundings<'_>, &mut Diagnostics) -> Option<Ready>), ("pid-file", pid_file)]
     {
         if let Some(entry) = table.get(key) {
-            if table.0.len() > 1 {
+            if table.entries().len() > 1 {
                 diagnostics.push(Diagnostic::new(
                     Code::Conflict,
                     &node.place,
@@ -91,7 +91,7 @@ pub fn health(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnost
     value::unknown_keys("`health`", table, &[PROBES, &["interval-sec", "failures"]].concat(), diagnostics);
     let interval = match table.get("interval-sec") {
         Some(entry) => finite("interval-sec", &entry.node, diagnostics)?,
-        None => default_span(INTERVAL),
+        None => INTERVAL,
     };
     let failures = match table.get("failures") {
         Some(entry) => value::integer("failures", &entry.node, (1, 1000), diagnostics)?,
@@ -130,12 +130,6 @@ fn finite(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Span>
     Some(span)
 }
 
-/// A span that the code knows is well-formed.
-#[must_use]
-pub fn default_span(text: &str) -> Span {
-    Span { text: text.to_owned(), value: crate::span::parse(text).unwrap_or(crate::span::Span::Infinity) }
-}
-
 fn probes(
     key: &str,
     node: &Node,
@@ -145,10 +139,11 @@ fn probes(
 ) -> Option<Vec<Probe>> {
     let mut probes = Vec::new();
     let mut good = true;
-    for (name, entry) in
-        table.written_order().into_iter().filter(|(name, _)| PROBES.contains(name) && *name != "status")
-    {
-        match probe(name, &entry.node, table, around, diagnostics) {
+    for entry in table.written_order() {
+        if !PROBES.contains(&&*entry.name) || entry.name == "status" {
+            continue;
+        }
+        match probe(&entry.name, &entry.node, table, around, diagnostics) {
             Some(probe) => probes.push(probe),
             None => good = false,
         }
@@ -187,7 +182,7 @@ fn probe(
     match name {
         "tcp" => {
             let text = read(diagnostics)?;
-            let plain = text.0.iter().all(|piece| matches!(piece, Piece::Literal(_)));
+            let plain = text.pieces().iter().all(|piece| matches!(piece, Piece::Literal(_)));
             match text.leading().rsplit_once(':') {
                 Some((_, port)) if !plain || port.parse::<u16>().is_ok_and(|port| port > 0) => Some(Probe::Tcp(text)),
                 None if !plain => Some(Probe::Tcp(text)),
@@ -196,7 +191,7 @@ fn probe(
         }
         "unix" => {
             let text = read(diagnostics)?;
-            let literal = matches!(text.0.first(), Some(Piece::Literal(_)));
+            let literal = matches!(text.pieces().first(), Some(Piece::Literal(_)));
             if literal && !text.leading().starts_with(['/', '@']) {
                 return refuse(diagnostics, "an absolute path, or `@NAME`");
             }
@@ -243,7 +238,7 @@ fn statuses(table: &Table, diagnostics: &mut Diagnostics) -> Option<Vec<String>>
     for element in elements {
         let range = match &element.value {
             Value::Integer(status) => status.to_string(),
-            Value::String(range) => range.clone(),
+            Value::String(range) => range.to_string(),
             _ => String::new(),
         };
         let valid =

@@ -1,9 +1,11 @@
 //! Processes and setup steps: their tables, merged with `[defaults]`, become [`Process`] and [`Setup`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{Entry, Node, Table, Value, merge_settings};
+use crate::document::{Entry, Node, Spot, Table, Value, merge_settings};
 use crate::model::calendar;
 use crate::model::defaults::Member;
 use crate::model::directories::is_instance;
@@ -15,7 +17,7 @@ use crate::model::service::{self, Context, Role, span_or};
 use crate::model::socket;
 use crate::model::text::Names;
 use crate::model::value::{self, invalid, shown, wrong_type};
-use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Socket, Start, Text};
+use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Socket, Span, Start, Text};
 use crate::suggest;
 use crate::systemd;
 use crate::unit::name::{InstanceName, ProcessName};
@@ -25,7 +27,7 @@ pub struct Surroundings<'a> {
     /// The group's name.
     pub group: &'a str,
     /// `[defaults]`.
-    pub defaults: &'a Table,
+    pub defaults: &'a Table<'a>,
     /// The group's shared directories: the first of each kind.
     pub shared: &'a [(DirectoryKind, Text)],
     /// What `instances = "cpus"` is.
@@ -39,9 +41,9 @@ pub struct Merged<'a> {
     /// Its name.
     pub name: &'a ProcessName,
     /// Where its table's header stands.
-    pub place: &'a Place,
-    /// Its table, merged.
-    pub table: Table,
+    pub place: Spot<'a>,
+    /// Its table, merged; the author's own where there are no defaults for it.
+    pub table: Cow<'a, Table<'a>>,
     /// What it is.
     pub role: Role,
 }
@@ -49,9 +51,9 @@ pub struct Merged<'a> {
 /// Merges a process's or setup step's own table with the defaults that fit it. Keys that don't exist are reported.
 pub fn merge<'a>(
     name: &'a ProcessName,
-    entry: &'a Entry,
+    entry: &'a Entry<'a>,
     setup: bool,
-    defaults: &Table,
+    defaults: &'a Table<'a>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Merged<'a>> {
     let kind = if setup { "setup" } else { "process" };
@@ -59,14 +61,21 @@ pub fn merge<'a>(
         diagnostics.push(wrong_type(&format!("{kind}.{name}"), "a table", &entry.node));
         return None;
     };
-    let header = format!("{kind}.{name}");
-    check_keys(&header, own, if setup { keys::SETUP } else { keys::PROCESS }, diagnostics);
+    check_keys(format_args!("{kind}.{name}"), own, if setup { keys::SETUP } else { keys::PROCESS }, diagnostics);
     let timed = !setup && own.get("on-calendar").is_some();
     if !setup {
-        check_pass_through(&header, own, diagnostics);
+        check_pass_through(format_args!("{kind}.{name}"), own, diagnostics);
     }
-    let mut table = Member { own, defaults, setup }.fitting();
-    merge_settings(&mut table, own.clone());
+    let member = Member { own, defaults, setup };
+    let mut fitting = member.fitting().peekable();
+    let table = match fitting.peek() {
+        None => Cow::Borrowed(own),
+        Some(_) => {
+            let mut table: Table = fitting.cloned().collect();
+            merge_settings(&mut table, own.clone());
+            Cow::Owned(table)
+        }
+    };
     let role = match table.get("start") {
         _ if setup => Role::Setup,
         Some(entry) if timed => {
@@ -82,11 +91,11 @@ pub fn merge<'a>(
         },
         None => Role::Auto,
     };
-    Some(Merged { name, place: &entry.key, table, role })
+    Some(Merged { name, place: entry.key, table, role })
 }
 
 /// Directives of a unit that there is none of would be lost without a word.
-fn check_pass_through(header: &str, own: &Table, diagnostics: &mut Diagnostics) {
+fn check_pass_through(header: fmt::Arguments<'_>, own: &Table, diagnostics: &mut Diagnostics) {
     for (table, key, example) in [("socket", "listen", "\"tcp:8080\""), ("timer", "on-calendar", "\"daily\"")] {
         if let Some(entry) = own.get(table).filter(|_| own.get(key).is_none()) {
             let message = format!("`[{header}.{table}]` has no effect: without `{key}` there is no {table}");
@@ -99,10 +108,11 @@ fn check_pass_through(header: &str, own: &Table, diagnostics: &mut Diagnostics) 
 }
 
 /// Reports every key of `table` that can't stand there, with the fix.
-pub fn check_keys(header: &str, table: &Table, place: u8, diagnostics: &mut Diagnostics) {
-    for (name, entry) in &table.0 {
+pub fn check_keys(header: fmt::Arguments<'_>, table: &Table, place: u8, diagnostics: &mut Diagnostics) {
+    for entry in table.entries() {
+        let name = &*entry.name;
         if keys::find(name).is_none_or(|key| key.places & place == 0) {
-            diagnostics.push_error(|| wrong_key(header, name, entry, place));
+            diagnostics.push_error(|| wrong_key(&header.to_string(), name, entry, place));
         }
     }
 }
@@ -125,7 +135,7 @@ fn wrong_key(header: &str, name: &str, entry: &Entry, place: u8) -> Diagnostic {
     }
     if probe::READY.contains(&name) {
         let written = &entry.node.place;
-        let written = written.file.text.get(written.start as usize..written.end as usize).unwrap_or("…");
+        let written = written.text().unwrap_or("…");
         return diagnostic.help(format!("it is a part of `ready`: `ready = {{ {name} = {} }}`", shown(written)));
     }
     let also_called = keys::ALSO_CALLED.iter().find(|(other, _)| suggest::same_word(other, name)).map(|(_, key)| *key);
@@ -153,16 +163,22 @@ fn where_instead(key: &keys::Key) -> String {
 
 /// A setup step, but for its order.
 pub fn setup(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Setup {
-    let header = format!("setup.{}", merged.name);
-    let mut service = service(&merged.table, &header, merged, false, around, diagnostics);
+    let header = format_args!("setup.{}", merged.name);
+    let mut service = service(&merged.table, header, merged, false, around, diagnostics);
     service.ready = Ready::Oneshot;
-    Setup { place: merged.place.clone(), service, after: Vec::new(), gated_by: Vec::new(), after_units: Vec::new() }
+    Setup {
+        place: Place::from(&merged.place),
+        service,
+        after: Vec::new(),
+        gated_by: Vec::new(),
+        after_units: Vec::new(),
+    }
 }
 
 /// The settings of a process or step, or of one instance with its own.
 pub fn service(
     table: &Table,
-    header: &str,
+    header: fmt::Arguments<'_>,
     merged: &Merged<'_>,
     instances: bool,
     around: &Surroundings<'_>,
@@ -187,10 +203,10 @@ fn names<'a>(merged: &'a Merged<'_>, instances: bool, around: &'a Surroundings<'
 /// A process, but for its order; `None` if `instances = 0` takes it out.
 pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Process {
     let table = &merged.table;
-    let header = format!("process.{}", merged.name);
+    let header = format_args!("process.{}", merged.name);
     let names_of_instances = instances::names(table, merged.role, around.cpus, diagnostics);
     let has_instances = names_of_instances.is_some();
-    let mut service = service(table, &header, merged, has_instances, around, diagnostics);
+    let mut service = service(table, header, merged, has_instances, around, diagnostics);
     let instances = names_of_instances.map(|names| instances::each(names, &service, merged, around, diagnostics));
     if instances.is_none() {
         if let Some(entry) = table.get("instance") {
@@ -206,7 +222,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
     let change = change(table, has_instances, &service, &names, diagnostics);
     check_combination(merged, &instances, &service, &sockets, diagnostics);
     Process {
-        place: merged.place.clone(),
+        place: Place::from(&merged.place),
         start: start(merged, diagnostics),
         service,
         instances,
@@ -275,10 +291,11 @@ fn change(
         _ => Refresh::Restart,
     };
     let around = crate::model::command::Surroundings { names, working_directory: service.working_directory.as_ref() };
+    let min_ready = if service.ready == Ready::Exec { Span::seconds("1s", 1) } else { Span::seconds("0", 0) };
     Change {
         refresh,
         max_unavailable: max_unavailable(table, diagnostics),
-        min_ready: span_or("min-ready-sec", table, if service.ready == Ready::Exec { "1s" } else { "0" }, diagnostics),
+        min_ready: span_or("min-ready-sec", table, min_ready, diagnostics),
         settled: table
             .get("settled")
             .and_then(|entry| probe::settled(&entry.node, &around, diagnostics))
@@ -293,7 +310,7 @@ fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> String {
         Value::String(text)
             if text.strip_suffix('%').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=100).contains(&n)) =>
         {
-            return text.clone();
+            return text.to_string();
         }
         _ => diagnostics.push(invalid(
             &entry.node,

@@ -1,16 +1,19 @@
 //! One unit's settings, from the merged table of `[defaults]`, its process or setup step, and its instance.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{Node, Table, Value};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Spot, Table, Value};
 use crate::model::command::{self, Surroundings};
 use crate::model::directories;
 use crate::model::keys;
-use crate::model::probe::{self, default_span};
+use crate::model::probe;
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, invalid, wrong_type};
-use crate::model::{Argv, Credential, Directive, DirectoryKind, Hardening, Ready, Restart, Service, Text, limit, pass};
+use crate::model::{
+    Argv, Credential, Directive, DirectoryKind, Hardening, Ready, Restart, Service, Span, Text, limit, pass,
+};
 
 /// What a table is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +31,9 @@ pub enum Role {
 /// Everything that reading a table needs besides the table.
 pub struct Context<'a> {
     /// `process.web`, as in the table's header.
-    pub header: &'a str,
+    pub header: fmt::Arguments<'a>,
     /// Where the header stands.
-    pub place: &'a Place,
+    pub place: Spot<'a>,
     /// What it is.
     pub role: Role,
     /// For placeholders, without directories.
@@ -97,8 +100,11 @@ fn exec(table: &Table, context: &Context<'_>, around: &Surroundings<'_>, diagnos
         (Some(entry), None) => command::read("exec", &entry.node, around, diagnostics).unwrap_or_default(),
         (None, Some(entry)) => command::shell(&entry.node, around.names, diagnostics).unwrap_or_default(),
         (None, None) => {
-            let diagnostic =
-                Diagnostic::new(Code::MissingKey, context.place, format!("`[{}]` says nothing to run", context.header));
+            let diagnostic = Diagnostic::new(
+                Code::MissingKey,
+                &context.place,
+                format!("`[{}]` says nothing to run", context.header),
+            );
             diagnostics.push(diagnostic.help("add `exec = [\"/path/to/program\", \"argument\"]`, or `shell = \"…\"`"));
             Vec::new()
         }
@@ -122,7 +128,10 @@ fn working_directory(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
     let text = text::read("working-directory", node, Position::Path, names, diagnostics)?;
     let relative = !text.leading().starts_with('/')
         && text.leading() != "~"
-        && matches!(text.0.first(), None | Some(crate::model::Piece::Literal(_) | crate::model::Piece::Instance));
+        && matches!(
+            text.pieces().first(),
+            None | Some(crate::model::Piece::Literal(_) | crate::model::Piece::Instance)
+        );
     if relative {
         diagnostics.push(invalid(node, "`working-directory` must be an absolute path, or `~`"));
         return None;
@@ -154,7 +163,8 @@ fn environment(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
         diagnostics.push(wrong_type("environment", "a table: `environment = { NAME = \"value\" }`", &entry.node));
         return variables;
     };
-    for (name, entry) in &entries.0 {
+    for entry in entries.entries() {
+        let name = &*entry.name;
         if !text::is_variable(name) {
             let message = format!(
                 "`{}` can't be a variable's name: systemd drops all but letters, digits and `_`",
@@ -182,7 +192,7 @@ fn environment(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
             diagnostics.push(Diagnostic::new(Code::Uncarriable, &entry.node.place, message).help("put it into a file"));
             continue;
         }
-        variables.insert(name.clone(), text);
+        variables.insert(name.to_owned(), text);
     }
     variables
 }
@@ -193,7 +203,7 @@ fn environment_files(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
     for node in value::one_or_many("environment-file", &entry.node, diagnostics) {
         let Some(mut text) = text::read("environment-file", node, Position::Path, names, diagnostics) else { continue };
         let optional = text.leading().starts_with('-');
-        if optional && let Some(crate::model::Piece::Literal(literal)) = text.0.first_mut() {
+        if optional && let Some(literal) = text.leading_mut() {
             literal.remove(0);
         }
         if !absolute(&text) {
@@ -208,9 +218,9 @@ fn environment_files(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
 
 fn absolute(text: &Text) -> bool {
     use crate::model::Piece;
-    match text.0.first() {
+    match text.pieces().first() {
         Some(Piece::Literal(literal)) if literal.is_empty() => {
-            matches!(text.0.get(1), Some(Piece::Directory(..) | Piece::CredentialsDirectory))
+            matches!(text.pieces().get(1), Some(Piece::Directory(..) | Piece::CredentialsDirectory))
         }
         Some(Piece::Literal(literal)) => literal.starts_with('/'),
         Some(Piece::Directory(..) | Piece::CredentialsDirectory) => true,
@@ -249,7 +259,8 @@ fn credentials(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
         diagnostics.push(wrong_type("credentials", "a table: `credentials = { name = \"/path\" }`", &entry.node));
         return credentials;
     };
-    for (name, entry) in entries.0.iter().filter(|(_, entry)| entry.node.value != Value::Boolean(false)) {
+    for entry in entries.entries().iter().filter(|entry| entry.node.value != Value::Boolean(false)) {
+        let name = &*entry.name;
         let valid = !name.is_empty()
             && name.len() <= 255
             && name != "."
@@ -260,7 +271,7 @@ fn credentials(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
                 format!("`{}` can't be a credential's name: letters, digits, `_`, `.` and `-`", value::shown(name));
             diagnostics.push(Diagnostic::new(Code::Uncarriable, &entry.key, message));
         } else if let Some(credential) = credential(name, &entry.node, names, diagnostics) {
-            credentials.insert(name.clone(), credential);
+            credentials.insert(name.to_owned(), credential);
         }
     }
     credentials
@@ -359,9 +370,6 @@ impl Restart {
 }
 
 /// The span of a key, or its default.
-pub fn span_or(key: &str, table: &Table, default: &str, diagnostics: &mut Diagnostics) -> crate::model::Span {
-    table
-        .get(key)
-        .and_then(|entry| value::time_span(key, &entry.node, diagnostics))
-        .unwrap_or_else(|| default_span(default))
+pub fn span_or(key: &str, table: &Table, default: Span, diagnostics: &mut Diagnostics) -> Span {
+    table.get(key).and_then(|entry| value::time_span(key, &entry.node, diagnostics)).unwrap_or(default)
 }

@@ -23,7 +23,8 @@ pub fn read(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Ve
         return socket(None, node, names, diagnostics).into_iter().collect();
     };
     let mut sockets = Vec::new();
-    for (name, entry) in &table.0 {
+    for entry in table.entries() {
+        let name = &*entry.name;
         match ProcessName::new(name) {
             Some(name) => sockets.extend(socket(Some(name), &entry.node, names, diagnostics)),
             None => {
@@ -33,7 +34,7 @@ pub fn read(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Ve
             }
         }
     }
-    if table.0.is_empty() {
+    if table.entries().is_empty() {
         diagnostics.push(invalid(node, "`listen` has no address"));
     }
     sockets
@@ -76,7 +77,7 @@ fn address(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Opt
         return None;
     };
     let (scheme, address) = address;
-    let plain = text.0.iter().all(|piece| matches!(piece, Piece::Literal(_)));
+    let plain = text.pieces().iter().all(|piece| matches!(piece, Piece::Literal(_)));
     if address.chars().any(|c| c.is_control()) || address.ends_with('\\') || !address_is_valid(scheme, &address, plain)
     {
         diagnostics
@@ -84,10 +85,10 @@ fn address(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Opt
         return None;
     }
     let mut rest = text.clone();
-    if let Some(Piece::Literal(literal)) = rest.0.first_mut() {
+    if let Some(literal) = rest.leading_mut() {
         *literal = if scheme == "vsock" { format!("vsock:{address}") } else { address };
         if literal.is_empty() {
-            rest.0.remove(0);
+            rest = Text::from(rest.into_pieces().split_off(1));
         }
     }
     Some((directive, rest))

@@ -71,14 +71,14 @@ fn the_manuals_long_example_is_read() {
     let web = &group.processes[&name("web")];
     assert_eq!(web.gated_by, [name("migrate")]);
     assert_eq!(web.service.exec[0], Text::literal("/srv/app/current/bin/web"));
-    assert_eq!(web.service.exec[2], Text(vec![Piece::Env("PORT".into())]));
+    assert_eq!(web.service.exec[2], Text::from(vec![Piece::Env("PORT".into())]));
     let second = web.instances.as_ref().unwrap()[&InstanceName::new("2").unwrap()].as_ref().unwrap();
     assert_eq!(second.environment["PORT"], Text::literal("8002"));
     assert!(group.processes[&name("redis")].gated_by.is_empty());
     assert_eq!(group.setup[&name("migrate")].after, [name("redis")]);
     let worker = &group.processes[&name("worker")];
     assert_eq!(worker.instances.as_ref().unwrap().values().flatten().count(), 0, "equal instances share the template");
-    let directive = |name: &str| worker.service.directives.iter().find(|d| d.name == name).map(|d| d.value.as_str());
+    let directive = |name: &str| worker.service.directives.iter().find(|d| d.name == name).map(|d| &*d.value);
     assert_eq!(directive("TimeoutStopSec"), Some("60s"));
     assert_eq!(directive("Restart"), Some("on-failure"));
     assert_eq!(directive("User"), Some("app"));

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::Node;
 use crate::model::value::{self, shown};
-use crate::model::{DirectoryKind, Piece, Text};
+use crate::model::{DirectoryKind, Piece, Pieces, Text};
 use crate::suggest;
 
 /// What placeholders can be replaced by, at one place of the file.
@@ -63,6 +63,9 @@ pub fn parse(
     names: &Names<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Text> {
+    if !written.is_empty() && !written.contains('{') {
+        return Some(Text::literal(written));
+    }
     let mut text = Text::default();
     let mut good = true;
     let mut rest = written;
@@ -86,7 +89,7 @@ pub fn parse(
                         good = false;
                     }
                     Piece::Literal(literal) => text.push_literal(&literal),
-                    piece => text.0.push(piece),
+                    piece => text.push(piece),
                 }
                 rest = &rest[name.len() + 2..];
             }
@@ -206,28 +209,69 @@ impl Text {
     /// Text without placeholders.
     #[must_use]
     pub fn literal(text: impl Into<String>) -> Self {
-        Self(vec![Piece::Literal(text.into())])
+        Self(Pieces::One(Piece::Literal(text.into())))
+    }
+
+    /// What it is made of, in order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        match &self.0 {
+            Pieces::One(piece) => std::slice::from_ref(piece),
+            Pieces::Many(pieces) => pieces,
+        }
+    }
+
+    /// What it is made of, in order.
+    #[must_use]
+    pub fn into_pieces(self) -> Vec<Piece> {
+        match self.0 {
+            Pieces::One(piece) => vec![piece],
+            Pieces::Many(pieces) => pieces,
+        }
+    }
+
+    /// The literal that it begins with, to be changed.
+    pub fn leading_mut(&mut self) -> Option<&mut String> {
+        let first = match &mut self.0 {
+            Pieces::One(piece) => Some(piece),
+            Pieces::Many(pieces) => pieces.first_mut(),
+        };
+        match first {
+            Some(Piece::Literal(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Adds a piece.
+    pub fn push(&mut self, piece: Piece) {
+        let mut pieces = std::mem::take(self).into_pieces();
+        pieces.push(piece);
+        *self = Self::from(pieces);
     }
 
     /// Adds literal text, joined to what is there.
     pub fn push_literal(&mut self, more: &str) {
-        match self.0.last_mut() {
+        let last = match &mut self.0 {
+            Pieces::One(piece) => Some(piece),
+            Pieces::Many(pieces) => pieces.last_mut(),
+        };
+        match last {
             Some(Piece::Literal(text)) => text.push_str(more),
             _ if more.is_empty() => {}
-            _ => self.0.push(Piece::Literal(more.to_owned())),
+            _ => self.push(Piece::Literal(more.to_owned())),
         }
     }
 
     /// Whether a piece of that kind is in it.
     #[must_use]
     pub fn has(&self, wanted: impl Fn(&Piece) -> bool) -> bool {
-        self.0.iter().any(wanted)
+        self.pieces().iter().any(wanted)
     }
 
     /// The literal text at its start.
     #[must_use]
     pub fn leading(&self) -> &str {
-        match self.0.first() {
+        match self.pieces().first() {
             Some(Piece::Literal(text)) => text,
             _ => "",
         }
@@ -236,6 +280,27 @@ impl Text {
     /// The bytes of its literal pieces.
     #[must_use]
     pub fn literal_len(&self) -> usize {
-        self.0.iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).sum()
+        self.pieces().iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).sum()
     }
 }
+
+impl Default for Text {
+    /// The empty text.
+    fn default() -> Self {
+        Self(Pieces::Many(Vec::new()))
+    }
+}
+
+impl From<Vec<Piece>> for Text {
+    fn from(pieces: Vec<Piece>) -> Self {
+        Self(Pieces::Many(pieces))
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.pieces() == other.pieces()
+    }
+}
+
+impl Eq for Text {}

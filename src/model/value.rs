@@ -1,5 +1,7 @@
 //! Values as keys take them: each function gives the checked value, or a diagnostic and nothing.
 
+use std::borrow::Cow;
+
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Node, Table, Value};
 use crate::model::Span;
@@ -95,7 +97,7 @@ pub fn plain<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Op
 }
 
 /// One string, or an array of strings; as nodes, so that each keeps its place.
-pub fn one_or_many<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Vec<&'a Node> {
+pub fn one_or_many<'a>(key: &str, node: &'a Node<'a>, diagnostics: &mut Diagnostics) -> Vec<&'a Node<'a>> {
     match &node.value {
         Value::String(_) => vec![node],
         Value::Array(elements) => {
@@ -150,7 +152,7 @@ pub fn word<'w>(key: &str, node: &Node, words: &[&'w str], diagnostics: &mut Dia
         diagnostics.push(wrong_type(key, &format!("one of the strings {}", quoted(words)), node));
         return None;
     };
-    let found = words.iter().find(|word| *word == text).copied();
+    let found = words.iter().copied().find(|word| word == text);
     if found.is_none() {
         let mut diagnostic = invalid(node, format!("`{key}` is one of {}, not `{}`", quoted(words), shown(text)));
         if let Some(near) = suggest::nearest(text, words.iter().copied()) {
@@ -175,7 +177,7 @@ pub fn shown(text: &str) -> String {
 pub fn time_span(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Span> {
     let text = match &node.value {
         Value::Integer(seconds @ 0..) => seconds.to_string(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         Value::Integer(_) => {
             diagnostics.push(invalid(node, format!("`{key}` can't be negative")));
             return None;
@@ -187,8 +189,8 @@ pub fn time_span(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Optio
     };
     match span::parse(&text) {
         // What the parser takes may hold blanks of any kind: the normal form goes out.
-        Ok(value) if text.chars().any(char::is_control) => Some(Span { text: span::format(value), value }),
-        Ok(value) => Some(Span { text: text.trim().to_owned(), value }),
+        Ok(value) if text.chars().any(char::is_control) => Some(Span { text: span::format(value).into(), value }),
+        Ok(value) => Some(Span { text: text.trim().to_owned().into(), value }),
         Err(why) => {
             let diagnostic = invalid(node, format!("`{key}` isn't a time span: {why}"));
             diagnostics.push(diagnostic.help("write it as in systemd.time(7): `\"1min 30s\"`, `\"500ms\"`"));
@@ -245,20 +247,20 @@ pub fn outside_unit<'a>(key: &str, node: &'a Node, scope: Scope, diagnostics: &m
 }
 
 /// The value of a key that is a directive one to one, in systemd's grammar.
-pub fn directive(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
+pub fn directive(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<Cow<'static, str>> {
     match kind {
         Kind::Span => time_span(key, node, diagnostics).map(|span| span.text),
-        Kind::Boolean => boolean(key, node, diagnostics).map(|value| if value { "yes" } else { "no" }.to_owned()),
-        Kind::Word(words) => word(key, node, words, diagnostics).map(str::to_owned),
-        Kind::Integer(low, high) => integer(key, node, (low, high), diagnostics).map(|value| value.to_string()),
+        Kind::Boolean => boolean(key, node, diagnostics).map(|value| if value { "yes" } else { "no" }.into()),
+        Kind::Word(words) => word(key, node, words, diagnostics).map(Cow::Borrowed),
+        Kind::Integer(low, high) => integer(key, node, (low, high), diagnostics).map(|value| value.to_string().into()),
         Kind::Units => {
             let names = one_or_many(key, node, diagnostics);
             let names: Vec<_> = names.into_iter().filter_map(|node| unit_name(key, node, diagnostics)).collect();
-            (!names.is_empty()).then(|| names.join(" "))
+            (!names.is_empty()).then(|| names.join(" ").into())
         }
-        Kind::Statuses | Kind::Capabilities => words(key, kind, node, diagnostics),
+        Kind::Statuses | Kind::Capabilities => words(key, kind, node, diagnostics).map(Cow::Owned),
         Kind::Size | Kind::Percent | Kind::Tasks | Kind::Limit | Kind::Mode | Kind::Signal | Kind::User => {
-            scalar(key, kind, node, diagnostics)
+            scalar(key, kind, node, diagnostics).map(Cow::Owned)
         }
     }
 }
@@ -272,7 +274,7 @@ fn words(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> O
     for element in elements {
         let word = match &element.value {
             Value::Integer(status) if kind == Kind::Statuses => status.to_string(),
-            Value::String(word) => word.clone(),
+            Value::String(word) => word.to_string(),
             _ => {
                 diagnostics.push(wrong_type(key, "strings, or an array of them", element));
                 return None;
@@ -305,7 +307,7 @@ fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> 
         Value::Integer(number @ 0..) if !matches!(kind, Kind::Mode | Kind::Signal | Kind::Percent) => {
             number.to_string()
         }
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         Value::Integer(_) if kind == Kind::Mode => {
             diagnostics.push(wrong_type(key, "a string such as `\"0755\"`: a bare number would be decimal", node));
             return None;
@@ -347,8 +349,9 @@ fn expected(kind: Kind) -> &'static str {
 
 /// All keys of `table` that aren't among `known`: each a diagnostic, with the near one.
 pub fn unknown_keys(what: &str, table: &Table, known: &[&str], diagnostics: &mut Diagnostics) {
-    for (key, entry) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+    for entry in table.entries().iter().filter(|entry| !known.contains(&&*entry.name)) {
         diagnostics.push_error(|| {
+            let key = &*entry.name;
             let message = format!("{what} has no key `{}`", shown(key));
             Diagnostic::new(Code::UnknownKey, &entry.key, message).help(
                 match suggest::nearest(key, known.iter().copied()) {

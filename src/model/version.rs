@@ -1,7 +1,7 @@
 //! What a version of systemd doesn't have, and so is left out of the units made for it.
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{self, Table, Value};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{self, Spot, Table, Value};
 use crate::model::{keys, pass};
 use crate::source::Source;
 use crate::systemd::{self, Systemd};
@@ -35,10 +35,10 @@ impl Notes {
         }
         self.settings(table.table("defaults"));
         for kind in ["setup", "process"] {
-            for (_, member) in table.table(kind).map_or_else(Vec::new, Table::written_order) {
+            for member in table.table(kind).map_or_else(Vec::new, Table::written_order) {
                 self.settings(member.node.as_table());
                 let instances = member.node.as_table().and_then(|member| member.table("instance"));
-                for (_, instance) in instances.map_or_else(Vec::new, Table::written_order) {
+                for instance in instances.map_or_else(Vec::new, Table::written_order) {
                     self.settings(instance.node.as_table());
                 }
             }
@@ -47,7 +47,8 @@ impl Notes {
 
     /// The keys and pass-through tables of a process, a setup step, an instance, or `[defaults]`.
     fn settings(&mut self, table: Option<&Table>) {
-        for (name, entry) in table.map_or_else(Vec::new, Table::written_order) {
+        for entry in table.map_or_else(Vec::new, Table::written_order) {
+            let name = &*entry.name;
             if let Some((section, directive, _)) = keys::find(name).and_then(|key| key.directive) {
                 self.directive(section, directive, &entry.key);
             } else if let Some((_, section)) = pass::TABLES.iter().find(|(table, _)| *table == name) {
@@ -59,13 +60,13 @@ impl Notes {
     }
 
     fn directives(&mut self, section: Section, table: Option<&Table>) {
-        for (directive, entry) in table.map_or_else(Vec::new, Table::written_order) {
-            self.directive(section, directive, &entry.key);
+        for entry in table.map_or_else(Vec::new, Table::written_order) {
+            self.directive(section, &entry.name, &entry.key);
         }
     }
 
     fn credentials(&mut self, table: Option<&Table>) {
-        for (_, entry) in table.map_or_else(Vec::new, Table::written_order) {
+        for entry in table.map_or_else(Vec::new, Table::written_order) {
             let directive = match &entry.node.value {
                 Value::Table(table) if table.get("encrypted").is_some() => "LoadCredentialEncrypted",
                 Value::Table(_) => "SetCredential",
@@ -75,7 +76,7 @@ impl Notes {
         }
     }
 
-    fn directive(&mut self, section: Section, directive: &str, place: &Place) {
+    fn directive(&mut self, section: Section, directive: &str, place: &Spot) {
         let Some(since) = systemd::since(section, directive) else { return };
         if self.systemd.knows(section, directive) {
             return;

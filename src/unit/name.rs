@@ -53,19 +53,26 @@ checked_name! {
 /// `G-P`, or `G` for the process named like its group: what stands before `@` or the suffix.
 #[must_use]
 pub fn stem(group: &GroupName, process: &ProcessName) -> String {
-    if group.as_str() == process.as_str() { group.to_string() } else { format!("{group}-{process}") }
+    unit(group, process, "")
+}
+
+fn unit(group: &GroupName, process: &ProcessName, suffix: &str) -> String {
+    match (group.as_str(), process.as_str()) {
+        (group, process) if group == process => [group, suffix].concat(),
+        (group, process) => [group, "-", process, suffix].concat(),
+    }
 }
 
 /// `G-P.service`
 #[must_use]
 pub fn service(group: &GroupName, process: &ProcessName) -> String {
-    stem(group, process) + ".service"
+    unit(group, process, ".service")
 }
 
 /// `G-P@.service`
 #[must_use]
 pub fn template(group: &GroupName, process: &ProcessName) -> String {
-    stem(group, process) + "@.service"
+    unit(group, process, "@.service")
 }
 
 /// `G-P@I.service`

@@ -15,7 +15,7 @@ use std::fmt;
 
 /// The right side of a directive, in systemd's own grammar: one line, quoted where needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value(Cow<'static, str>);
+pub struct Value<'v>(Cow<'v, str>);
 
 /// A piece of a text on its way into a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +37,15 @@ pub enum Part<'a> {
 /// systemd's own limit is 1 MiB, but other programs that read units (and people) do worse.
 const LINE: usize = 1_900;
 
-impl Value {
+impl Value<'static> {
     /// Text of copse's own, in systemd's grammar already.
     #[must_use]
     pub const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }
+}
 
+impl<'v> Value<'v> {
     /// A number.
     #[must_use]
     pub fn number(number: impl Into<u64>) -> Self {
@@ -53,12 +55,10 @@ impl Value {
     /// Text for a directive that takes its whole right side as it is, but for specifiers (`Description=`,
     /// `SourcePath=`, `User=`): `%` is doubled.
     #[must_use]
-    pub fn plain(text: &str) -> Self {
-        // Nearly every text is one that needs nothing done.
-        let special = |byte: u8| byte.is_ascii_control() || !byte.is_ascii() || matches!(byte, b'%' | b'\\' | b' ');
-        match text.bytes().any(special) {
+    pub fn plain(text: &'v str) -> Self {
+        match text.contains('%') {
             true => Self::text(&[Part::Literal(text)]),
-            false => Self(Cow::Owned(text.to_owned())),
+            false => Self::line(text),
         }
     }
 
@@ -80,8 +80,8 @@ impl Value {
 
     /// What goes out as it is: pass-through, and directives that know neither quotes nor specifiers (`CPUQuota=50%`).
     #[must_use]
-    pub fn verbatim(text: &str) -> Self {
-        Self::line(text.to_owned())
+    pub fn verbatim(text: &'v str) -> Self {
+        Self::line(text)
     }
 
     /// Words, split by systemd at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted where it has to be.
@@ -154,7 +154,10 @@ impl Value {
     /// A line of `StandardInputText=`, which knows C escapes and specifiers, but no quotes. Blanks at its ends would be
     /// cut off and are escaped. An empty line can't be said: it would take back the lines before.
     #[must_use]
-    pub fn input_text(line: &str) -> Self {
+    pub fn input_text(line: &'v str) -> Self {
+        if line.bytes().all(is_bare) {
+            return Self(Cow::Borrowed(line));
+        }
         let mut text = String::with_capacity(line.len());
         for (at, c) in line.char_indices() {
             match c {
@@ -183,6 +186,12 @@ impl Value {
         Self::line(value)
     }
 
+    /// The same, on its own.
+    #[must_use]
+    pub fn into_owned(self) -> Value<'static> {
+        Value(Cow::Owned(self.0.into_owned()))
+    }
+
     /// What stands in the file.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -192,7 +201,13 @@ impl Value {
     /// The model lets no control character through, and every escape above takes care of them; what gets here all the
     /// same still can't begin another line. Nor can a backslash at the end, which would continue with the next line:
     /// it is doubled. Blanks there are cut off by systemd anyway, so they go first.
-    fn line(mut text: String) -> Self {
+    fn line(text: impl Into<Cow<'v, str>>) -> Self {
+        let text = text.into();
+        // Nearly every text is one that needs nothing done.
+        if is_printable(&text) && !text.ends_with([' ', '\\']) {
+            return Self(text);
+        }
+        let mut text = text.into_owned();
         let escaped = |c: char| has_to_be_escaped(c) && c != '\t';
         if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') || text.contains(is_noncharacter) {
             text = text.replace(escaped, "\u{fffd}");
@@ -240,6 +255,7 @@ fn push_word(out: &mut String, name: &str, parts: &[Part], dollar: Dollar) {
     }
     for part in parts {
         match part {
+            Part::Literal(text) if !quoted => out.push_str(text),
             Part::Literal(text) => push_literal(out, text, dollar),
             Part::Number(number) => out.push_str(&number.to_string()),
             Part::Specifier(specifier) => out.push_str(specifier),
@@ -256,9 +272,6 @@ fn push_word(out: &mut String, name: &str, parts: &[Part], dollar: Dollar) {
 }
 
 fn push_literal(out: &mut String, text: &str, dollar: Dollar) {
-    if text.bytes().all(is_bare) {
-        return out.push_str(text);
-    }
     for c in text.chars() {
         match c {
             '\\' => out.push_str("\\\\"),
@@ -271,9 +284,24 @@ fn push_literal(out: &mut String, text: &str, dollar: Dollar) {
     }
 }
 
-/// Bytes that are only themselves, wherever they stand in a word.
+/// Bytes that are only themselves, wherever they stand in a word. A table, as every byte of every command is looked up.
+const BARE: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        table[byte] = matches!(byte as u8, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'_' | b'-' | b'.' | b',' | b':' | b'=' | b'+' | b'@');
+        byte += 1;
+    }
+    table
+};
+
 fn is_bare(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"/_-.,:=+@".contains(&byte)
+    BARE[usize::from(byte)]
+}
+
+/// Whether all of `text` is ASCII that can be seen, or blanks. Looks at all bytes, which is quicker than stopping at
+/// the first that isn't: the compiler takes sixteen at once.
+fn is_printable(text: &str) -> bool {
+    text.bytes().fold(true, |good, byte| good & matches!(byte, b' '..=b'~'))
 }
 
 /// Whether systemd wouldn't take `c` for text (`unichar_is_valid` in its utf8.c).
@@ -297,7 +325,7 @@ fn push_hex(out: &mut String, c: char) {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

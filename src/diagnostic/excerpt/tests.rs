@@ -16,13 +16,13 @@ fn mark(file: &Arc<SourceFile>, word: &str) -> Place {
 
 fn drawn(text: &str, word: &str) -> String {
     let file = file(text);
-    render(&Diagnostic::new(Code::UnknownKey, &mark(&file, word), "no such key"), PLAIN)
+    render(&Diagnostic::new(Code::UnknownKey, mark(&file, word), "no such key"), PLAIN)
 }
 
 #[test]
 fn a_mark_with_help() {
     let file = file("[process.web]\nexce = \"x\"\n");
-    let diagnostic = Diagnostic::new(Code::UnknownKey, &mark(&file, "exce"), "no key `exce` here").help("write `exec`");
+    let diagnostic = Diagnostic::new(Code::UnknownKey, mark(&file, "exce"), "no key `exce` here").help("write `exec`");
     let expected = "\
 error[unknown-key]: no key `exce` here
  --> /etc/copse/web.toml:2:1
@@ -39,9 +39,9 @@ error[unknown-key]: no key `exce` here
 fn related_places_in_this_file_and_in_another() {
     let here = file("[process.a]\nafter = [\"b\"]\n\n\n\n\n\n[process.b]\nafter = [\"a\"]\n");
     let other = Arc::new(SourceFile { path: "/run/copse/web.toml.d/1.toml".into(), text: "x = 1\ny = 2\n".into() });
-    let diagnostic = Diagnostic::new(Code::Cycle, &mark(&here, "\"b\""), "a → b → a")
-        .related(&mark(&here, "\"a\""), "and back")
-        .related(&mark(&other, "y"), "set here");
+    let diagnostic = Diagnostic::new(Code::Cycle, mark(&here, "\"b\""), "a → b → a")
+        .related(mark(&here, "\"a\""), "and back")
+        .related(mark(&other, "y"), "set here");
     let expected = "\
 error[cycle]: a → b → a
  --> /etc/copse/web.toml:2:10
@@ -65,11 +65,11 @@ fn a_whole_file_and_an_empty_one() {
     let about = Diagnostic::file(Code::Unreadable, "/etc/copse/x\u{1b}[2J.toml", "a loop of links");
     assert_eq!(render(&about, PLAIN), "error[unreadable]: a loop of links\n--> /etc/copse/x␛[2J.toml\n");
     let empty = file("");
-    let diagnostic = Diagnostic::new(Code::MissingKey, &Place::new(&empty, 0..0), "nothing here");
+    let diagnostic = Diagnostic::new(Code::MissingKey, Place::new(&empty, 0..0), "nothing here");
     let drawn = render(&diagnostic, PLAIN);
     assert!(drawn.contains("web.toml:1:1"), "{drawn}");
     let end = file("a = 1\n");
-    let drawn = render(&Diagnostic::new(Code::MissingKey, &Place::new(&end, 6..6), "nothing here"), PLAIN);
+    let drawn = render(&Diagnostic::new(Code::MissingKey, Place::new(&end, 6..6), "nothing here"), PLAIN);
     assert!(drawn.contains("web.toml:2:1"), "{drawn}");
 }
 
@@ -77,9 +77,9 @@ fn a_whole_file_and_an_empty_one() {
 fn nothing_in_a_file_steers_the_terminal() {
     let text = "é\u{7}\u{1b}]0;x\u{9b}31m\u{202e}\u{7f}\u{2028} here\r\n";
     let file = file(text);
-    let diagnostic = Diagnostic::new(Code::Syntax, &mark(&file, "here"), format!("{text}{text}"))
+    let diagnostic = Diagnostic::new(Code::Syntax, mark(&file, "here"), format!("{text}{text}"))
         .help(text)
-        .related(&mark(&file, "é"), text);
+        .related(mark(&file, "é"), text);
     let drawn = render(&diagnostic, PLAIN);
     assert!(!drawn.chars().any(|c| c != '\n' && steers(c)), "{drawn:?}");
     assert!(drawn.contains("␛]0;x\u{fffd}31m"), "{drawn}");
@@ -119,7 +119,7 @@ fn any_place_can_be_drawn() {
     for start in 0..=text.len() + 1 {
         for end in 0..=text.len() + 1 {
             let place = Place { file: Arc::clone(&file), start: start as u32, end: end as u32 };
-            let diagnostic = Diagnostic::new(Code::Syntax, &place, "m").related(&Place::new(&file, 0..2), "r");
+            let diagnostic = Diagnostic::new(Code::Syntax, &place, "m").related(Place::new(&file, 0..2), "r");
             for width in [0, 7, 80] {
                 let drawn = render(&diagnostic, Look { colour: false, width });
                 assert!(drawn.contains("error[syntax]"), "{start}..{end}");
@@ -131,7 +131,7 @@ fn any_place_can_be_drawn() {
 #[test]
 fn colours_only_when_asked_for() {
     let file = file("key = 1\n");
-    let diagnostic = Diagnostic::new(Code::UnknownKey, &mark(&file, "key"), "no such key");
+    let diagnostic = Diagnostic::new(Code::UnknownKey, mark(&file, "key"), "no such key");
     assert!(!render(&diagnostic, PLAIN).contains('\u{1b}'));
     assert!(render(&diagnostic, Look { colour: true, width: 80 }).contains("\u{1b}["));
 }

@@ -11,14 +11,16 @@ fn with_everywhere(hostile: &str) -> Group {
     let mut web = process("/bin/web");
     let service = &mut web.service;
     service.description = Some(hostile.to_owned());
-    service.exec.extend([text(hostile), Text(vec![Piece::Literal(hostile.to_owned()), Piece::Env("A".to_owned())])]);
+    service
+        .exec
+        .extend([text(hostile), Text::from(vec![Piece::Literal(hostile.to_owned()), Piece::Env("A".to_owned())])]);
     service.exec_start_pre = vec![vec![path("/bin/"), text(hostile)]];
     service.exec_reload = vec![vec![path("/bin/")]];
     service.environment.insert("A".to_owned(), text(hostile));
     service.environment_files = vec![(true, path("/etc/"))];
     service.working_directory = Some(path("/srv/"));
     service.directives.push(directive(Section::Service, "User", "user"));
-    service.directives.last_mut().unwrap().value.push_str(hostile);
+    service.directives.last_mut().unwrap().value.to_mut().push_str(hostile);
     service.directories = vec![Directory { kind: DirectoryKind::State, names: vec![path("a"), path("b")], mode: None }];
     service.credentials.extend([
         ("a".to_owned(), Credential::Load(path("/etc/"))),
@@ -47,7 +49,7 @@ fn with_everywhere(hostile: &str) -> Group {
     shop.files = vec![format!("/etc/copse/{hostile}.toml").into()];
     shop.shared = Some(SharedDirectories {
         directories: vec![Directory { kind: DirectoryKind::Runtime, names: vec![path("s")], mode: None }],
-        user: Some(format!("u{hostile}")),
+        user: Some(format!("u{hostile}").into()),
         group: None,
     });
     shop

@@ -76,7 +76,7 @@ fn a_static_target_is_filled() {
 #[test]
 fn instances_are_links_to_a_template_and_one_that_differs_is_a_file() {
     let mut worker = process("/bin/worker");
-    worker.service.exec.push(Text(vec![Piece::Literal("--id=".to_owned()), Piece::Instance]));
+    worker.service.exec.push(Text::from(vec![Piece::Literal("--id=".to_owned()), Piece::Instance]));
     worker.instances = instances(&["10", "2", "a"]);
     let own = service("/bin/other");
     worker.instances.as_mut().unwrap().insert(InstanceName::new("b").unwrap(), Some(own));
@@ -157,7 +157,7 @@ fn a_setup_step_with_inputs_keeps_a_stamp_that_it_may_write() {
 fn shared_directories_have_one_holder() {
     let mut own = process("/bin/own");
     own.service.directories =
-        vec![Directory { kind: DirectoryKind::State, names: vec![text("own")], mode: Some("0700".to_owned()) }];
+        vec![Directory { kind: DirectoryKind::State, names: vec![text("own")], mode: Some("0700".into()) }];
     let mut shop = group(vec![("own", own), ("web", process("/bin/web"))]);
     let directory =
         |kind, names: &[&str]| Directory { kind, names: names.iter().map(|n| text(n)).collect(), mode: None };
@@ -166,7 +166,7 @@ fn shared_directories_have_one_holder() {
             directory(DirectoryKind::Runtime, &["shop", "shop-b"]),
             directory(DirectoryKind::State, &["shop"]),
         ],
-        user: Some("app".to_owned()),
+        user: Some("app".into()),
         group: None,
     });
     let tree = generate(&shop, newest());
@@ -184,7 +184,7 @@ fn shared_directories_have_one_holder() {
 }
 
 fn socket(each_instance: bool, name: Option<&str>, address: Vec<Piece>) -> Socket {
-    Socket { name: name.map(super::name), each_instance, listen: vec![("ListenStream", Text(address))] }
+    Socket { name: name.map(super::name), each_instance, listen: vec![("ListenStream", Text::from(address))] }
 }
 
 #[test]

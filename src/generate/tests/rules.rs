@@ -13,7 +13,7 @@ const WEB: &str = "shop-web.service";
 fn placeholders_become_specifiers() {
     let directory = |kind| Piece::Directory(kind, Box::new(text("shop")));
     let mut web = process("/bin/web");
-    web.service.exec.push(Text(vec![
+    web.service.exec.push(Text::from(vec![
         Piece::Literal("50%i:".to_owned()),
         Piece::Unit,
         directory(DirectoryKind::Runtime),
@@ -47,7 +47,7 @@ fn a_probe_waits_after_the_start_and_the_authors_command_after_it() {
     let mut web = process("/bin/web");
     let url = vec![Piece::Literal("http://127.0.0.1:".to_owned()), Piece::Env("PORT".to_owned())];
     web.service.ready = Ready::Probe(vec![
-        Probe::Http(Text(url), vec!["200".to_owned(), "300-399".to_owned()]),
+        Probe::Http(Text::from(url), vec!["200".to_owned(), "300-399".to_owned()]),
         Probe::File(text("/run/web.pid")),
         Probe::Command(argv("/bin/check -v --")),
     ]);
