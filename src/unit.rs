@@ -61,9 +61,9 @@ impl Unit {
         let mut unit = Self { header: String::with_capacity(256), sections: Vec::with_capacity(2) };
         for line in header {
             // A newline would end the comment, and what follows be read as a directive.
-            match line.bytes().any(|byte| byte.is_ascii_control()) {
-                true => push(&mut unit.header, ["# ", &crate::diagnostic::one_line(line), "\n"]),
-                false => push(&mut unit.header, ["# ", line, "\n"]),
+            match line.bytes().fold(false, |found, byte| found | byte.is_ascii_control()) {
+                true => push(&mut unit.header, "# ", &crate::diagnostic::one_line(line)),
+                false => push(&mut unit.header, "# ", line),
             }
         }
         unit
@@ -80,12 +80,14 @@ impl Unit {
 
     /// Adds a line.
     pub fn push(&mut self, section: Section, name: &str, value: Value<'_>) {
-        push(self.section(section), [name, "=", value.as_str(), "\n"]);
+        let lines = self.section(section);
+        lines.push_str(name);
+        push(lines, "=", value.as_str());
     }
 
     /// Adds a comment: why the next line is there.
     pub fn comment(&mut self, section: Section, why: &'static str) {
-        push(self.section(section), ["# ", why, "\n"]);
+        push(self.section(section), "# ", why);
     }
 
     /// Adds a line with its reason above it.
@@ -124,14 +126,18 @@ impl Unit {
         text.push_str(&self.header);
         for (section, lines) in sections() {
             let blank = if text.is_empty() { "" } else { "\n" };
-            push(&mut text, [blank, "[", section.text(), "]\n", lines]);
+            text.extend([blank, "[", section.text(), "]\n", lines]);
         }
         text
     }
 }
 
-fn push<const N: usize>(text: &mut String, parts: [&str; N]) {
-    parts.iter().for_each(|part| text.push_str(part));
+/// Ends a line with `rest`.
+#[inline]
+fn push(lines: &mut String, before: &'static str, rest: &str) {
+    lines.push_str(before);
+    lines.push_str(rest);
+    lines.push('\n');
 }
 
 /// What stands at a path of the generator's directory.

@@ -27,7 +27,6 @@ enum Kind {
 
 impl<'a> Member<'a> {
     /// The defaults that fit.
-    #[must_use]
     pub fn fitting(&self) -> impl Iterator<Item = &'a Entry<'a>> {
         self.defaults.entries().iter().filter(|default| self.fits(default))
     }

@@ -217,18 +217,19 @@ fn read_members(
         );
     }
     let outside = Outside { scope, own: around.members };
-    let mut orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
+    let orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
+    let named = |list: &[usize]| list.iter().map(|at| merged[*at].name.clone()).collect();
     let names: BTreeSet<&ProcessName> = entries.processes.keys().collect();
     let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
-    for member in &merged {
-        let order = orders.remove(member.name).unwrap_or_default();
+    for (member, order) in merged.iter().zip(orders) {
+        let (after, gated_by, after_units) = (named(&order.after), named(&order.gated_by), order.units);
         if member.role == service::Role::Setup {
             let mut step = process::setup(member, around, diagnostics);
-            (step.after, step.gated_by, step.after_units) = (order.after, order.gated_by, order.units);
+            (step.after, step.gated_by, step.after_units) = (after, gated_by, after_units);
             setup.insert(member.name.clone(), step);
         } else {
             let mut process = process::process(member, around, diagnostics);
-            (process.after, process.gated_by, process.after_units) = (order.after, order.gated_by, order.units);
+            (process.after, process.gated_by, process.after_units) = (after, gated_by, after_units);
             process.controls = order::controls(&member.table, &names, &entries.removed, diagnostics);
             processes.insert(member.name.clone(), process);
         }

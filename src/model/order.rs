@@ -11,16 +11,16 @@ use crate::scope::Scope;
 use crate::suggest;
 use crate::unit::name::ProcessName;
 
-/// What the `after` of a process or setup step comes to.
+/// What the `after` of a process or setup step comes to. Members are named by their position in the list of all.
 #[derive(Debug, Default)]
 pub struct Order<'t> {
     /// Processes of the group.
-    pub after: Vec<ProcessName>,
+    pub after: Vec<usize>,
     /// Setup steps of the group that must have succeeded.
-    pub gated_by: Vec<ProcessName>,
+    pub gated_by: Vec<usize>,
     /// Units outside.
     pub units: Vec<String>,
-    named_at: Vec<(&'t str, Spot<'t>)>,
+    named_at: Vec<(usize, Spot<'t>)>,
 }
 
 /// How units outside the group are named: by anything but its own units.
@@ -50,24 +50,30 @@ impl Outside<'_> {
     }
 }
 
-/// Resolves the `after` of every member. `removed`: processes taken out with `instances = 0`.
+/// Where in the list of members each name is.
+type Positions<'a> = BTreeMap<&'a ProcessName, usize>;
+
+/// Resolves the `after` of every member, in their order: processes come before setup steps, both sorted by name.
+/// `removed`: processes taken out with `instances = 0`.
 pub fn resolve<'a>(
     members: &'a [Merged<'a>],
     removed: &BTreeSet<ProcessName>,
     outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
-) -> BTreeMap<&'a ProcessName, Order<'a>> {
-    let roles: BTreeMap<&ProcessName, Role> = members.iter().map(|member| (member.name, member.role)).collect();
-    let own = |member: &'a Merged<'a>| (member.name, own_order(member, &roles, removed, outside, diagnostics));
-    let mut orders: BTreeMap<&ProcessName, Order<'_>> = members.iter().map(own).collect();
-    gate(members, &roles, &mut orders);
-    report_cycles(&orders, diagnostics);
+) -> Vec<Order<'a>> {
+    let positions = members.iter().enumerate().map(|(at, member)| (member.name, at)).collect();
+    let own = |member| own_order(member, members, &positions, removed, outside, diagnostics);
+    let mut orders: Vec<Order<'_>> = members.iter().map(own).collect();
+    gate(members, &mut orders);
+    // By name, so that the same mistakes always read the same.
+    report_cycles(positions.into_values(), members, &orders, diagnostics);
     orders
 }
 
 fn own_order<'a>(
     member: &'a Merged<'a>,
-    roles: &BTreeMap<&ProcessName, Role>,
+    members: &[Merged<'_>],
+    positions: &Positions<'_>,
     removed: &BTreeSet<ProcessName>,
     outside: &Outside<'_>,
     diagnostics: &mut Diagnostics,
@@ -77,17 +83,18 @@ fn own_order<'a>(
     for node in value::one_or_many("after", &entry.node, diagnostics) {
         let Some(text) = value::text("after", node, diagnostics) else { continue };
         let Some(name) = ProcessName::new(text) else {
-            let near = || suggest::nearest(text, roles.keys().map(|name| name.as_str()));
+            let near = || suggest::nearest(text, positions.keys().map(|name| name.as_str()));
             if !text.contains('.') && near().is_some() {
-                diagnostics.push_error(|| unknown(node, text, roles));
+                diagnostics.push_error(|| unknown(node, text, positions));
                 continue;
             }
             order.units.extend(outside.unit("after", node, diagnostics).map(str::to_owned));
             continue;
         };
-        match roles.get(&name) {
+        let position = positions.get(&name).copied();
+        match position.map(|at| (at, members[at].role)) {
             _ if removed.contains(&name) => {}
-            None => diagnostics.push_error(|| unknown(node, text, roles)),
+            None => diagnostics.push_error(|| unknown(node, text, positions)),
             Some(_) if name == *member.name => {
                 diagnostics.push(Diagnostic::new(
                     Code::Cycle,
@@ -95,21 +102,21 @@ fn own_order<'a>(
                     format!("`{name} → {name}`: nothing can be after itself"),
                 ));
             }
-            Some(Role::Manual) => {
+            Some((_, Role::Manual)) => {
                 let message =
                     format!("`{name}` is started by hand or by the group's manager, so nothing can wait for it");
                 let help = "whoever starts it from inside the group would wait for itself; leave it out of `after`";
                 diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message).help(help));
             }
-            Some(Role::Timed) => {
+            Some((_, Role::Timed)) => {
                 let message = format!("`{name}` is started by its timer, so nothing can wait for it");
                 diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message));
             }
-            Some(role) => {
-                order.named_at.push((text, node.place));
-                let list = if *role == Role::Setup { &mut order.gated_by } else { &mut order.after };
-                if !list.contains(&name) {
-                    list.push(name);
+            Some((at, role)) => {
+                order.named_at.push((at, node.place));
+                let list = if role == Role::Setup { &mut order.gated_by } else { &mut order.after };
+                if !list.contains(&at) {
+                    list.push(at);
                 }
             }
         }
@@ -117,10 +124,10 @@ fn own_order<'a>(
     order
 }
 
-fn unknown(node: &Node, text: &str, roles: &BTreeMap<&ProcessName, Role>) -> Diagnostic {
+fn unknown(node: &Node, text: &str, positions: &Positions<'_>) -> Diagnostic {
     let diagnostic =
         Diagnostic::new(Code::UnknownName, &node.place, format!("no process or setup step is named `{}`", shown(text)));
-    match suggest::nearest(text, roles.keys().map(|name| name.as_str())) {
+    match suggest::nearest(text, positions.keys().map(|name| name.as_str())) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => {
             diagnostic.help(format!("a unit outside the group is named with its suffix: `{}.service`", shown(text)))
@@ -129,93 +136,77 @@ fn unknown(node: &Node, text: &str, roles: &BTreeMap<&ProcessName, Role>) -> Dia
 }
 
 /// A setup step that waits for no process of the group gates every process.
-fn gate(members: &[Merged<'_>], roles: &BTreeMap<&ProcessName, Role>, orders: &mut BTreeMap<&ProcessName, Order<'_>>) {
-    let setup = |name: &ProcessName| roles.get(name) == Some(&Role::Setup);
-    let steps: Vec<&ProcessName> = members.iter().map(|member| member.name).filter(|name| setup(name)).collect();
+fn gate(members: &[Merged<'_>], orders: &mut [Order<'_>]) {
+    let is_step = |at: usize| members[at].role == Role::Setup;
+    let steps = (0..members.len()).filter(|at| is_step(*at));
     // A step after a step that waits for a process waits for that process as well.
-    let mut waiting: BTreeSet<&ProcessName> =
-        steps.iter().copied().filter(|step| !orders[*step].after.is_empty()).collect();
+    let mut waiting: Vec<bool> = orders.iter().map(|order| !order.after.is_empty()).collect();
     loop {
-        let more: Vec<_> = steps
-            .iter()
-            .copied()
-            .filter(|step| !waiting.contains(step) && orders[*step].gated_by.iter().any(|gate| waiting.contains(gate)))
-            .collect();
+        let gated = |step: &usize| !waiting[*step] && orders[*step].gated_by.iter().any(|gate| waiting[*gate]);
+        let more: Vec<usize> = steps.clone().filter(gated).collect();
         if more.is_empty() {
             break;
         }
-        waiting.extend(more);
+        more.into_iter().for_each(|step| waiting[step] = true);
     }
-    let first: Vec<ProcessName> =
-        steps.iter().filter(|step| !waiting.contains(*step)).map(|step| (*step).clone()).collect();
-    for (_, order) in orders.iter_mut().filter(|(name, _)| !setup(name)) {
-        let more: Vec<_> = first.iter().filter(|step| !order.gated_by.contains(step)).cloned().collect();
+    let first: Vec<usize> = steps.filter(|step| !waiting[*step]).collect();
+    for (_, order) in orders.iter_mut().enumerate().filter(|(at, _)| !is_step(*at)) {
+        let more: Vec<_> = first.iter().filter(|step| !order.gated_by.contains(step)).copied().collect();
         order.gated_by.extend(more);
-        order.gated_by.sort();
+        order.gated_by.sort_unstable();
     }
 }
 
-/// Each circle once, at the name that closes it.
-fn report_cycles(orders: &BTreeMap<&ProcessName, Order<'_>>, diagnostics: &mut Diagnostics) {
-    let mut done = BTreeSet::new();
-    let mut path = Vec::new();
-    for name in orders.keys() {
-        visit(name, orders, &mut path, &mut done, diagnostics);
-    }
-}
-
-/// Depth first, without recursion: a group file may chain a thousand processes.
-fn visit<'a>(
-    start: &'a ProcessName,
-    orders: &'a BTreeMap<&'a ProcessName, Order<'a>>,
-    path: &mut Vec<(&'a ProcessName, std::vec::IntoIter<&'a ProcessName>)>,
-    done: &mut BTreeSet<&'a ProcessName>,
+/// Each circle once, at the name that closes it. Depth first, without recursion: a group file may chain a thousand
+/// processes.
+fn report_cycles(
+    starts: impl Iterator<Item = usize>,
+    members: &[Merged<'_>],
+    orders: &[Order<'_>],
     diagnostics: &mut Diagnostics,
 ) {
-    let next = |name: &ProcessName| -> std::vec::IntoIter<&'a ProcessName> {
-        let order = orders.get(name);
-        order.map_or_else(Vec::new, |order| order.after.iter().chain(&order.gated_by).collect()).into_iter()
-    };
-    if done.contains(start) {
-        return;
-    }
-    path.push((start, next(start)));
-    while let Some((name, following)) = path.last_mut() {
-        let name = *name;
-        match following.next() {
-            None => {
-                done.insert(name);
-                path.pop();
-            }
-            Some(other) if done.contains(other) => {}
-            Some(other) => match path.iter().position(|(found, _)| *found == other) {
-                None => path.push((other, next(other))),
-                Some(begin) => {
-                    let circle: Vec<&ProcessName> = path[begin..].iter().map(|(name, _)| *name).collect();
-                    if let Some(diagnostic) = cycle(&circle, orders) {
-                        diagnostics.push(diagnostic);
-                    }
+    let following = |at: usize| orders[at].after.iter().chain(&orders[at].gated_by).copied();
+    let mut done = vec![false; members.len()];
+    let mut path = Vec::new();
+    for start in starts {
+        if done[start] {
+            continue;
+        }
+        path.push((start, following(start)));
+        while let Some((at, rest)) = path.last_mut() {
+            let at = *at;
+            match rest.next() {
+                None => {
+                    done[at] = true;
+                    path.pop();
                 }
-            },
+                Some(other) if done[other] => {}
+                Some(other) => match path.iter().position(|(found, _)| *found == other) {
+                    None => path.push((other, following(other))),
+                    Some(begin) => {
+                        let circle: Vec<usize> = path[begin..].iter().map(|(at, _)| *at).collect();
+                        cycle(&circle, members, orders).into_iter().for_each(|one| diagnostics.push(one));
+                    }
+                },
+            }
         }
     }
 }
 
-fn cycle(circle: &[&ProcessName], orders: &BTreeMap<&ProcessName, Order<'_>>) -> Option<Diagnostic> {
+fn cycle(circle: &[usize], members: &[Merged<'_>], orders: &[Order<'_>]) -> Option<Diagnostic> {
+    let name = |at: usize| members[at].name.as_str();
     // Begin with the name that sorts first, so that the same circle always reads the same.
-    let first = (0..circle.len()).min_by_key(|at| circle[*at])?;
-    let names: Vec<&ProcessName> = (0..=circle.len()).map(|step| circle[(first + step) % circle.len()]).collect();
-    let text = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" → ");
-    let mut places = names.windows(2).filter_map(|pair| {
-        let named_at = &orders.get(pair[0])?.named_at;
-        // Where it stands last, if it is named twice.
-        let (_, place) = named_at.iter().rfind(|(name, _)| *name == pair[1].as_str())?;
-        Some((place, pair))
-    });
+    let first = (0..circle.len()).min_by_key(|step| name(circle[*step]))?;
+    let round: Vec<usize> = (0..=circle.len()).map(|step| circle[(first + step) % circle.len()]).collect();
+    let text = round.iter().map(|at| name(*at)).collect::<Vec<_>>().join(" → ");
+    // Where it stands last, if it is named twice.
+    let place =
+        |pair: &[usize]| orders[pair[0]].named_at.iter().rfind(|(at, _)| *at == pair[1]).map(|(_, place)| *place);
+    let mut places = round.windows(2).filter_map(|pair| Some((place(pair)?, pair)));
     let (place, _) = places.next()?;
-    let mut diagnostic = Diagnostic::new(Code::Cycle, place, format!("each waits for the next: `{text}`"));
+    let mut diagnostic = Diagnostic::new(Code::Cycle, &place, format!("each waits for the next: `{text}`"));
     for (place, pair) in places {
-        diagnostic = diagnostic.related(place, format!("`{}` is after `{}`", pair[0], pair[1]));
+        diagnostic = diagnostic.related(&place, format!("`{}` is after `{}`", name(pair[0]), name(pair[1])));
     }
     Some(diagnostic.help("take one of them out of an `after`"))
 }

@@ -154,16 +154,16 @@ watchdog-sec = 7
         found.map(|found| found.value.clone())
     };
     let of = |process: &str| (has(process, "WatchdogSec"), has(process, "RestartSteps"), has(process, "Restart"));
-    let always = Some("always".to_owned());
+    let always = Some("always".into());
     assert_eq!(of("web"), (None, None, always.clone()), "health comes before a default of the same rank");
-    assert_eq!(of("job"), (None, None, Some("on-failure".to_owned())));
-    assert_eq!(of("named"), (None, Some("3".to_owned()), always.clone()));
-    assert_eq!(of("own"), (Some("7".to_owned()), None, always));
+    assert_eq!(of("job"), (None, None, Some("on-failure".into())));
+    assert_eq!(of("named"), (None, Some("3".into()), always.clone()));
+    assert_eq!(of("own"), (Some("7".into()), None, always));
     let watched = |process: &str| group.processes[&name(process)].service.health.is_some();
     assert_eq!(["web", "job", "named", "own"].map(watched), [true, false, false, false]);
     let refresh = |process: &str| group.processes[&name(process)].change.refresh;
     assert_eq!((refresh("web"), refresh("job")), (Refresh::Roll, Refresh::Restart));
-    assert!(group.processes.keys().all(|process| has(process.as_str(), "KillMode") == Some("mixed".to_owned())));
+    assert!(group.processes.keys().all(|process| has(process.as_str(), "KillMode") == Some("mixed".into())));
 }
 
 #[test]

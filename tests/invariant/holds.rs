@@ -263,7 +263,7 @@ fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, gr
 
 /// What the words of a command are, as [`syntax::argv`] shows them.
 fn meant(version: u32, argv: &Argv) -> Vec<String> {
-    let words = argv.iter().flat_map(|text| match &text.0[..] {
+    let words = argv.iter().flat_map(|text| match text.pieces() {
         [Piece::EnvWords(name)] => vec![format!("«{name}»"); 2],
         _ => vec![canonical(version, text)],
     });
@@ -282,5 +282,5 @@ fn canonical(version: u32, text: &Text) -> String {
         Piece::CredentialsDirectory => "<t>/credentials/<n>".to_owned(),
         Piece::Env(name) | Piece::EnvWords(name) => format!("«{name}» «{name}»"),
     };
-    text.0.iter().map(piece).collect()
+    text.pieces().iter().map(piece).collect()
 }
