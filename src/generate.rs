@@ -73,7 +73,6 @@ pub fn unit_names(group: &Group) -> Vec<String> {
     let mut names = vec![name::target(&group.name), name::slice(group.scope == Scope::User, &group.name)];
     names.extend(group.setup.keys().map(|setup| name::service(&group.name, setup)));
     for (process, definition) in &group.processes {
-        let template = definition.instances.is_some();
         match &definition.instances {
             None => names.push(name::service(&group.name, process)),
             Some(instances) => {
@@ -82,7 +81,7 @@ pub fn unit_names(group: &Group) -> Vec<String> {
             }
         }
         if let Start::Timed(_) = definition.start {
-            names.extend(with_instances(name::timer(&group.name, process, template), definition));
+            names.push(name::timer(&group.name, process));
         }
         for socket in &definition.sockets {
             let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);

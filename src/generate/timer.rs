@@ -9,16 +9,9 @@ use crate::unit::{Section, Unit, UnitTree, Value};
 /// The timer of a timed process; nothing for others.
 pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
     let Start::Timed(calendar) = &process.start else { return };
-    let file = name::timer(&context.group.name, name, process.instances.is_some());
+    let file = name::timer(&context.group.name, name);
     tree.file(file.as_str(), &unit(context, name, process, calendar, &file));
-    match &process.instances {
-        None => context.want(tree, &file, &file),
-        Some(instances) => {
-            for instance in instances.keys() {
-                context.want(tree, &name::instantiate(&file, instance.as_str()), &file);
-            }
-        }
-    }
+    context.want(tree, &file, &file);
 }
 
 fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[String], file: &str) -> Unit {

@@ -16,6 +16,7 @@ pub fn check(
     diagnostics: &mut Diagnostics,
 ) {
     check_group(group, place, diagnostics);
+    check_sockets(group, processes, diagnostics);
     // The longest name made from a process's.
     let longest_own = "copse-gave-up@".len();
     let members = processes.iter().map(|(name, process)| {
@@ -62,5 +63,21 @@ fn check_group(group: &GroupName, place: &Place, diagnostics: &mut Diagnostics) 
             name::MAX
         );
         diagnostics.push(Diagnostic::new(Code::GroupName, place, message).help("shorten the file's name"));
+    }
+}
+
+/// A socket's own name follows its process's after a dash, which may be in the name of another process as well.
+fn check_sockets(group: &GroupName, processes: &BTreeMap<ProcessName, Process>, diagnostics: &mut Diagnostics) {
+    let mut first: BTreeMap<String, &ProcessName> = BTreeMap::new();
+    for (name, process) in processes {
+        for socket in &process.sockets {
+            let unit = name::socket(group, name, socket.name.as_ref(), socket.each_instance);
+            if let Some(other) = first.get(&unit) {
+                let message = format!("`{unit}` is a socket of `{other}` already");
+                let diagnostic = Diagnostic::new(Code::UnitName, &process.place, message);
+                diagnostics.push(diagnostic.help("name one of the sockets otherwise"));
+            }
+            first.entry(unit).or_insert(name);
+        }
     }
 }

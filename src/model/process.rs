@@ -223,7 +223,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
         let own = service.directories.iter().filter(|directory| directory.kind == DirectoryKind::Runtime);
         let shared = around.shared.iter().filter(|(kind, _)| *kind == DirectoryKind::Runtime).map(|(_, name)| name);
         let runtime: Vec<_> = own.flat_map(|directory| &directory.names).chain(shared).collect();
-        socket::check_places(&sockets, &runtime, &entry.node.place, diagnostics);
+        socket::check_places(&sockets, &runtime, entry.node.place, diagnostics);
     }
     let change = change(table, has_instances, &service, &names, diagnostics);
     check_combination(merged, &instances, &service, &sockets, diagnostics);

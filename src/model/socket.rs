@@ -1,7 +1,7 @@
 //! `listen`: the sockets of a process.
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document::{Node, Value};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::document::{Node, Spot, Value};
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{invalid, shown, wrong_type};
 use crate::model::{DirectoryKind, Piece, Socket, Text};
@@ -42,19 +42,24 @@ pub fn read(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Ve
 
 /// A runtime directory is removed when its service, or for a shared one its holder, stops, and the file of a socket that
 /// goes on listening would be gone with it.
-pub fn check_places(sockets: &[Socket], runtime_directories: &[&Text], listen: &Place, diagnostics: &mut Diagnostics) {
+pub fn check_places(
+    sockets: &[Socket],
+    runtime_directories: &[&Text],
+    listen: Spot<'_>,
+    diagnostics: &mut Diagnostics,
+) {
     let inside = |address: &Text| {
         let literal = |directory: &&&Text| {
             let name = directory.leading();
-            directory.0.len() == 1 && address.leading().starts_with(&format!("/run/{name}/"))
+            directory.pieces().len() == 1 && address.leading().starts_with(&format!("/run/{name}/"))
         };
-        matches!(address.0.first(), Some(Piece::Directory(DirectoryKind::Runtime, _)))
+        matches!(address.pieces().first(), Some(Piece::Directory(DirectoryKind::Runtime, _)))
             || runtime_directories.iter().any(|directory| literal(&directory))
     };
     if sockets.iter().flat_map(|socket| &socket.listen).any(|(_, address)| inside(address)) {
         let message = "a socket can't be in a runtime directory of the process or the group: a restart removes the directory, and the socket's file with it";
         let help = "put it beside: systemd makes the directories above a socket, `\"unix:/run/NAME-sockets/web\"`";
-        diagnostics.push(Diagnostic::new(Code::Conflict, listen, message).help(help));
+        diagnostics.push(Diagnostic::new(Code::Conflict, &listen, message).help(help));
     }
 }
 

@@ -93,10 +93,10 @@ pub fn socket(group: &GroupName, process: &ProcessName, name: Option<&ProcessNam
     text
 }
 
-/// `G-P.timer`, or with instances `G-P@.timer`.
+/// `G-P.timer`. What a timer starts has no instances.
 #[must_use]
-pub fn timer(group: &GroupName, process: &ProcessName, template: bool) -> String {
-    stem(group, process) + if template { "@.timer" } else { ".timer" }
+pub fn timer(group: &GroupName, process: &ProcessName) -> String {
+    stem(group, process) + ".timer"
 }
 
 /// `G-P@I.socket` of the template `G-P@.socket`.
