@@ -5,7 +5,8 @@
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
 # make install  programs, units and manual pages, below DESTDIR
 # make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
-# make bench    how long the generator takes, against `cp -r` and podman's generator: tables in markdown
+# make bench    how long the generator takes, against `cp -r` and podman's generator, and how soon a server's readiness
+#               is known, against shell and s6: tables in markdown
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -142,6 +143,8 @@ demo: prerequisites static
 .PHONY: bench
 bench: PROGRAMS := python3
 bench: prerequisites
-	$(CARGO) build --quiet --release --no-default-features --bin copse-generator
-	podman=$$(tests/roots.sh podman); \
-	$(SUDO) python3 tests/bench/bench target/release/copse-generator "$$podman" $(ROUNDS)
+	$(CARGO) build --quiet --release --no-default-features --bin copse-generator --bin copse-notify
+	podman=$$(tests/roots.sh podman); rivals=$$(tests/roots.sh rivals); \
+	$(SUDO) python3 tests/bench/bench target/release/copse-generator "$$podman" $(ROUNDS); \
+	echo; \
+	$(SUDO) python3 tests/bench/readiness target/release/copse-notify "$$rivals" $(ROUNDS)

@@ -30,6 +30,11 @@ impl Context<'_> {
     /// what has to stand between systemd and the process (a descriptor handed over, a watch over its health) makes
     /// copse-notify its first program, which then executes the process in its own place: the main process is the
     /// author's either way.
+    ///
+    /// Measured (`make bench`, 257, two busy processors, a server that listens after 200 ms): from listening to *active*
+    /// 3.9 ms this way and 2.8 ms with copse-notify in front of every probed process, from death to *failed* 2.0 and
+    /// 1.3 ms, nothing left running either way. A millisecond doesn't pay for what the other way costs: a program of ours
+    /// before the author's, `NotifyAccess=all`, and no start at all where the sandbox leaves out `AF_UNIX`.
     pub fn startup(&self, service: &Service) -> Startup {
         let probes = match &service.ready {
             Ready::Probe(probes) => probes.as_slice(),

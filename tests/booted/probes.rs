@@ -245,7 +245,7 @@ fn two_hundred_services_started_at_once_are_all_ready(m: &Machine) {
         restart = "no"
         [process.beside]
         instances = 100
-        shell = ": >{runtime-directory}/ready; exec sleep infinity"
+        shell = "sleep 0.3; : >{runtime-directory}/ready; exec sleep infinity"
         runtime-directory = "crowded-{instance}"
         ready = { file = "{runtime-directory}/ready" }
         [process.before]
@@ -259,6 +259,9 @@ fn two_hundred_services_started_at_once_are_all_ready(m: &Machine) {
     assert_eq!(start.status, 0, "{}\n{}", start.stderr, group.account());
     let active = m.systemctl(&["list-units", "--plain", "--no-legend", "--state=running", "crowded-be*"]);
     assert_eq!(active.lines().count(), 200, "{active}");
+    // Said while they waited, and taken back right before their ends.
+    let texts = m.systemctl(&["show", "--property=StatusText", "crowded-be*"]);
+    assert!(texts.lines().all(|line| line.is_empty() || line == "StatusText="), "{texts}");
     println!("{}: 200 services were ready after {:.1} s", m.version(), began.elapsed().as_secs_f64());
     let processes = m.sh("cat $(find /sys/fs/cgroup -path '*copse-crowded*/cgroup.procs') | wc -l");
     assert_eq!(processes, "200", "no process of copse's is left");
