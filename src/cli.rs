@@ -4,13 +4,18 @@
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
 mod check;
+mod clock;
 pub mod exit;
 mod explain;
+mod habits;
 mod input;
 mod internal;
 mod journal;
+mod logs;
+mod named;
 mod render;
 mod report;
+mod status;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -23,14 +28,14 @@ use crate::scope::Scope;
 
 /// Groups of processes as native systemd units.
 #[derive(Debug, Parser)]
-#[command(name = "copse", version, arg_required_else_help = true, propagate_version = false)]
+#[command(name = "copse", version, propagate_version = false)]
 struct Copse {
     /// Work on the groups of the calling user's service manager.
     #[arg(long, global = true)]
     user: bool,
 
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -38,6 +43,9 @@ enum Verb {
     Check(check::Check),
     Render(render::Render),
     Explain(explain::Explain),
+    Status(status::Status),
+    List(status::List),
+    Logs(logs::Logs),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -46,6 +54,11 @@ enum Verb {
 /// Runs the command with `arguments` (the first is the program's name) and says how to exit.
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(hint) = habits::hint(&arguments) {
+        complain(format_args!("{hint}"));
+        return Exit::Usage;
+    }
     let copse = match Copse::try_parse_from(arguments) {
         Ok(copse) => copse,
         Err(error) => {
@@ -58,10 +71,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     let scope = if copse.user { Scope::User } else { Scope::System };
-    match copse.verb {
+    // All groups, a line each: what somebody wants to know who says nothing more.
+    match copse.verb.unwrap_or_else(|| Verb::List(status::List::default())) {
         Verb::Check(check) => check.run(scope),
         Verb::Render(render) => render.run(scope),
         Verb::Explain(explain) => explain.run(),
+        Verb::Status(status) => status.run(scope),
+        Verb::List(list) => list.run(scope),
+        Verb::Logs(logs) => logs.run(scope),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

@@ -27,6 +27,8 @@ pub mod running;
 pub mod scope;
 pub mod source;
 pub mod span;
+#[cfg(feature = "cli")]
+pub mod status;
 pub mod suggest;
 pub mod systemd;
 pub mod tree;

@@ -5,6 +5,7 @@
 //!  private      the private socket, made palatable to zbus
 //!  proxy        the members of the interface that are used, written by hand
 //!  unit         what a look at a unit brings home, as plain values
+//!  look         how a unit runs, for people
 //!  readiness    is this unit ready, or will it ever be?      (pure)
 //!  giving_up    did systemd give this unit up for good?      (pure)
 //! ```
@@ -13,6 +14,7 @@
 
 pub mod connection;
 pub mod giving_up;
+pub mod look;
 pub mod private;
 pub mod proxy;
 pub mod readiness;

@@ -472,3 +472,20 @@ fn explain_says_what_a_code_means() {
     assert_eq!((ran.stderr.as_str(), ran.status), ("copse: there is no code `cycel`; did you mean `cycle`?\n", 2));
     assert_eq!(explain(&[]).stdout.lines().count(), copse::diagnostic::Code::ALL.len());
 }
+
+#[test]
+fn a_verb_of_another_tool_gets_a_hint() {
+    for (verb, instead) in [
+        ("tail", "`copse logs -f GROUP`"),
+        ("ps", "`copse status GROUP`"),
+        ("update", "`systemctl daemon-reload`"),
+        ("reread", "`copse check`"),
+        ("up", "`systemctl start GROUP.target`"),
+        ("diff", "`copse render GROUP`"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+        let ran: Ran = command.args([verb, "shop"]).output().unwrap().into();
+        assert!(ran.stderr.starts_with(&format!("copse: there is no verb `{verb}`: {instead}")), "{ran:?}");
+        assert_eq!((ran.stderr.lines().count(), ran.stdout.as_str(), ran.status), (1, "", 2), "{ran:?}");
+    }
+}

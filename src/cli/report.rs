@@ -70,17 +70,27 @@ impl Report {
     }
 
     fn look(&self, stream: &(impl IsTerminal + AsFd)) -> excerpt::Look {
-        let terminal = stream.is_terminal();
+        excerpt::Look { colour: self.color.on(stream), width: columns(stream).unwrap_or(WIDTH) }
+    }
+}
+
+impl Color {
+    /// Whether `stream` gets colours.
+    pub fn on(self, stream: &impl IsTerminal) -> bool {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let colour = match self.color {
-            Color::Auto => terminal && !set("NO_COLOR") && !dumb,
-            Color::Always => true,
-            Color::Never => false,
-        };
-        let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
-        excerpt::Look { colour, width: if terminal && columns > 0 { columns } else { WIDTH } }
+        match self {
+            Self::Auto => stream.is_terminal() && !set("NO_COLOR") && !dumb,
+            Self::Always => true,
+            Self::Never => false,
+        }
     }
+}
+
+/// The columns of a terminal; `None` where `stream` isn't one, or doesn't know.
+pub fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
+    (stream.is_terminal() && columns > 0).then_some(columns)
 }
 
 /// How many of each kind.

@@ -35,6 +35,7 @@ mod sockets;
 mod stage;
 mod stand_in;
 mod starting;
+mod status;
 mod text;
 mod the_machine;
 mod user;
@@ -65,6 +66,8 @@ const SITUATIONS: &[&[Situation]] = &[
     editing::SITUATIONS,
     sockets::SITUATIONS,
     details::SITUATIONS,
+    status::SITUATIONS,
+    status::logs::SITUATIONS,
     text::SITUATIONS,
     examples::SITUATIONS,
     probes::SITUATIONS,

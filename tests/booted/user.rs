@@ -43,9 +43,10 @@ impl<'m> User<'m> {
         user
     }
 
-    /// The system unit that the manager runs as; to stop it is to log the user out.
+    /// The system unit that the manager runs as; to stop it is to log the user out. By this name journald knows whose
+    /// the units below it are.
     pub fn unit(&self) -> String {
-        format!("copse-test-user-{}.service", self.uid)
+        format!("user@{}.service", self.uid)
     }
 
     /// `$XDG_RUNTIME_DIR`.

@@ -1,0 +1,161 @@
+//! A line of the journal, for people.
+
+use serde_json::{Map, Value};
+
+use crate::cli::clock;
+use crate::diagnostic::one_line;
+use crate::scope::Scope;
+use crate::status::{self, Member};
+
+/// The fields that are asked for, beside the time, which journalctl always gives.
+pub(super) const FIELDS: [&str; 7] =
+    ["MESSAGE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT", "UNIT", "USER_UNIT", "SYSLOG_IDENTIFIER", "_UID"];
+
+/// Foreground colours of ANSI terminals that can be read on black and on white; red is for what is bad.
+const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
+
+/// Names wider than this don't move the messages of all others to the right.
+const WIDEST: usize = 24;
+
+/// Writes lines: the time, who, and what.
+pub(super) struct Painter {
+    scope: Scope,
+    group: String,
+    width: usize,
+    colour: bool,
+    /// In the order of their first line: neighbours have different colours.
+    seen: Vec<String>,
+}
+
+impl Painter {
+    pub(super) fn new(scope: Scope, group: &str, members: &[Member], colour: bool) -> Self {
+        let widths = members.iter().map(|member| member.label.chars().count());
+        let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+        Self { scope, group: group.to_owned(), width, colour, seen: Vec::new() }
+    }
+
+    /// A line of `journalctl --output=json` as one or more for people, each with a newline; `None` for what isn't one.
+    pub(super) fn line(&mut self, json: &str) -> Option<String> {
+        let Value::Object(fields) = serde_json::from_str(json).ok()? else { return None };
+        let text = |field: &str| fields.get(field).and_then(Value::as_str);
+        let (own, about) = match self.scope {
+            Scope::System => (text("_SYSTEMD_UNIT"), text("UNIT")),
+            Scope::User => (text("_SYSTEMD_USER_UNIT"), text("USER_UNIT")),
+        };
+        // The service manager's own lines are about a unit; those of a process come from one.
+        let manager = own.is_none_or(|own| own == "init.scope") && about.is_some();
+        let unit = if manager { about } else { own };
+        // A process's identifier is its unit's name, too.
+        let name = one_line(&status::label(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
+        let when = text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()).and_then(clock::local);
+        let head = format!("{} {}", when.unwrap_or_default(), self.name(&name));
+        let by = if manager { "systemd: " } else { "" };
+        let message = without_colours(&message(&fields));
+        let mut lines = message.trim_end_matches('\n').split('\n');
+        let first = lines.next().unwrap_or_default();
+        let mut shown = format!("{head} {by}{}\n", visible(first));
+        for line in lines {
+            shown.push_str(&format!("{head} {}\n", visible(line)));
+        }
+        Some(shown)
+    }
+
+    fn name(&mut self, name: &str) -> String {
+        let place = self.seen.iter().position(|seen| seen == name).unwrap_or_else(|| {
+            self.seen.push(name.to_owned());
+            self.seen.len() - 1
+        });
+        let padded = format!("{name:<width$} |", width = self.width);
+        let colour = COLOURS[place % COLOURS.len()];
+        if self.colour { format!("\u{1b}[{colour}m{padded}\u{1b}[0m") } else { padded }
+    }
+}
+
+/// `MESSAGE`: text, or the numbers of its bytes where it isn't.
+fn message(fields: &Map<String, Value>) -> String {
+    match fields.get("MESSAGE") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(bytes)) => {
+            let byte = |value: &Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
+            String::from_utf8_lossy(&bytes.iter().filter_map(byte).collect::<Vec<u8>>()).into_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Without `ESC [ … m`: colours that a process writes for its own terminal would run into ours.
+fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let numbers = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        match numbers.strip_prefix('m') {
+            Some(rest) => plain.push_str(rest),
+            None => plain.extend(["\u{1b}[", piece]),
+        }
+    }
+    plain
+}
+
+/// A line without what steers a terminal.
+fn visible(line: &str) -> String {
+    one_line(line.trim_end_matches('\r'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn painter(colour: bool) -> Painter {
+        let (kind, start) = (status::Kind::Process, status::Start::Auto);
+        let member = |label: &str| {
+            let unit = format!("g-{label}.service");
+            Member { unit, label: label.to_owned(), kind, start, defined: true }
+        };
+        Painter::new(Scope::System, "g", &[member("web@1"), member("redis")], colour)
+    }
+
+    /// What is written of a line, without the time.
+    fn shown(painter: &mut Painter, json: &str) -> String {
+        let text = painter.line(json).unwrap();
+        text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
+    }
+
+    #[test]
+    fn who_wrote_it_and_who_it_is_about() {
+        let mut painter = painter(false);
+        for (json, expected) in [
+            (r#"{"MESSAGE":"hello","_SYSTEMD_UNIT":"g-web@1.service"}"#, "web@1 | hello\n"),
+            (
+                r#"{"MESSAGE":"Started Web.","_SYSTEMD_UNIT":"init.scope","UNIT":"g-redis.service"}"#,
+                "redis | systemd: Started Web.\n",
+            ),
+            (r#"{"MESSAGE":"a","_SYSTEMD_UNIT":"g-redis.service","UNIT":"g-web@1.service"}"#, "redis | a\n"),
+            (r#"{"MESSAGE":"one\ntwo\n","_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | one\nredis | two\n"),
+            (r#"{"MESSAGE":[104,105,255],"_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | hi\u{fffd}\n"),
+            (r#"{"MESSAGE":null,"SYSLOG_IDENTIFIER":"x"}"#, "x     | \n"),
+        ] {
+            assert_eq!(shown(&mut painter, json), expected, "{json}");
+        }
+        assert_eq!(painter.line("no JSON"), None);
+    }
+
+    #[test]
+    fn the_time_comes_first() {
+        let json = r#"{"__REALTIME_TIMESTAMP":"1700000000000000","MESSAGE":"m","_SYSTEMD_UNIT":"g-redis.service"}"#;
+        let text = painter(false).line(json).unwrap();
+        assert!(text.starts_with("Nov 1") && text.ends_with(":20 redis | m\n"), "{text}");
+    }
+
+    #[test]
+    fn each_name_has_its_colour_and_a_message_none() {
+        let mut painter = painter(true);
+        let line = |unit: &str| {
+            format!(r#"{{"MESSAGE":"\u001b[31mred\u001b[0m \u001b[2Jx","_SYSTEMD_UNIT":"g-{unit}.service"}}"#)
+        };
+        let expected = |colour: &str, name: &str| format!("\u{1b}[{colour}m{name} |\u{1b}[0m red \u{fffd}[2Jx\n");
+        for (unit, colour) in [("web@1", "36"), ("redis", "33"), ("web@1", "36")] {
+            assert_eq!(shown(&mut painter, &line(unit)), expected(colour, unit));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `copse status`, `copse list`, and `copse` alone: what runs.
+//!
+//! The service manager is asked as few questions as its interface allows: one for the states of all units, and one
+//! for each unit whose details are shown; those are asked together, so that there is one wait for all answers.
+
+mod read;
+
+use std::io::stdout;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+
+use super::named::Named;
+use super::report::{self, Color, columns};
+use super::{Exit, block_on, complain};
+use crate::generator;
+use crate::manager::connect;
+use crate::model::Context;
+use crate::pipeline::{self, Outcome};
+use crate::scope::{Directories, Scope};
+use crate::status::render::Look;
+use crate::status::{Status as Shown, Verdict, json, render};
+use crate::suggest;
+use read::Group;
+
+/// Columns where there is no terminal to ask.
+const WIDTH: usize = 80;
+
+/// Show what runs of groups; without one, a line for each of all groups.
+///
+/// The exit status says how the group is: 0 active, 1 failed, 3 stopped, 4 no such group, 5 its file is invalid,
+/// 8 degraded, 9 starting; of several groups, the worst.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]")]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Show all groups, a line each.
+#[derive(Debug, Default, Args)]
+pub struct List {
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct Output {
+    /// An object for each group, on a line of its own.
+    #[arg(long)]
+    json: bool,
+
+    /// When to use colours.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self { json: false, color: Color::Auto }
+    }
+}
+
+impl Status {
+    /// Prints each, and says by the exit status how the worst of them is.
+    pub fn run(self, scope: Scope) -> Exit {
+        if self.names.is_empty() {
+            return List { output: self.output }.run(scope);
+        }
+        block_on(async move {
+            let (directories, outcome) = load(scope);
+            let systemd = match connect(scope).await {
+                Ok(systemd) => systemd,
+                Err(error) => return failed(&error),
+            };
+            let (mut shown, mut exit) = (Vec::new(), Exit::Done);
+            for name in &self.names {
+                let named = Named::new(name, &outcome.groups);
+                let group = Group::new(scope, &named.group, &outcome);
+                match group.whole(&systemd, &directories, &named).await {
+                    Ok(Some(status)) => {
+                        exit = worse(exit, exit_of(&status));
+                        shown.push(status);
+                    }
+                    Ok(None) => {
+                        unknown(&named, &outcome);
+                        exit = worse(exit, Exit::NoSuchGroup);
+                    }
+                    Err(error) => return failed(&error),
+                }
+            }
+            self.output.print(&shown, exit, |all, look| {
+                all.iter().map(|status| render::render(status, look)).collect::<Vec<_>>().join("\n")
+            })
+        })
+    }
+}
+
+impl List {
+    /// Prints the groups that have a file, and those that run without.
+    pub fn run(self, scope: Scope) -> Exit {
+        block_on(async move {
+            let (directories, outcome) = load(scope);
+            let systemd = match connect(scope).await {
+                Ok(systemd) => systemd,
+                Err(error) => return failed(&error),
+            };
+            match read::all(&systemd, scope, &outcome).await {
+                Ok(all) if all.is_empty() && !self.output.json => {
+                    let places: Vec<_> = directories.groups.iter().map(|path| path.display().to_string()).collect();
+                    complain(format_args!("no groups in {}", places.join(", ")));
+                    Exit::Done
+                }
+                Ok(all) => self.output.print(&all, Exit::Done, render::list),
+                Err(error) => failed(&error),
+            }
+        })
+    }
+}
+
+impl Output {
+    fn print(&self, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
+        let stdout = stdout();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        let look = Look { colour: self.color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now };
+        let text = match self.json {
+            true => all.iter().map(|status| json::render(status) + "\n").collect(),
+            false => render(all, look),
+        };
+        match report::print(&text) {
+            Ok(()) => exit,
+            Err(error) => {
+                complain(format_args!("the status can't be written: {error}"));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// The group files of a scope, as the generator reads them.
+pub(super) fn load(scope: Scope) -> (Directories, Outcome) {
+    let directories = Directories::from_environment(scope, None);
+    let outcome = pipeline::load(&directories, &Context { scope, cpus: generator::cpus() });
+    (directories, outcome)
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}
+
+/// Says that there is nothing of that name, and what is near.
+pub(super) fn unknown(named: &Named, outcome: &Outcome) {
+    let groups = || outcome.groups.iter().map(|group| group.name.as_str());
+    let (what, near) = match &named.part {
+        Some(part) if groups().any(|group| group == named.group) => {
+            (format!("group `{}` has no process `{part}`", named.group), None)
+        }
+        _ => (format!("there is no group `{}`", named.group), suggest::nearest(&named.group, groups())),
+    };
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    complain(format_args!("{what}{hint}"));
+}
+
+/// The exit status that a group's state stands for.
+fn exit_of(status: &Shown) -> Exit {
+    match status.verdict {
+        _ if status.errors > 0 => Exit::Invalid,
+        Verdict::Failed => Exit::Failed,
+        Verdict::Degraded => Exit::Degraded,
+        Verdict::Starting => Exit::Starting,
+        Verdict::Stopping | Verdict::Stopped => Exit::Stopped,
+        Verdict::Active => Exit::Done,
+    }
+}
+
+/// The one of two that needs somebody sooner.
+fn worse(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 7] =
+        [Exit::Failed, Exit::Invalid, Exit::NoSuchGroup, Exit::Degraded, Exit::Stopped, Exit::Starting, Exit::Done];
+    let rank = |exit| ORDER.iter().position(|of| *of == exit).unwrap_or(0);
+    if rank(other) < rank(one) { other } else { one }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_several_counts() {
+        for (all, expected) in [
+            (&[Exit::Done, Exit::Done][..], Exit::Done),
+            (&[Exit::Done, Exit::Starting, Exit::Stopped], Exit::Stopped),
+            (&[Exit::Degraded, Exit::Failed, Exit::Done], Exit::Failed),
+            (&[Exit::NoSuchGroup, Exit::Degraded], Exit::NoSuchGroup),
+        ] {
+            assert_eq!(all.iter().copied().fold(Exit::Done, worse), expected, "{all:?}");
+        }
+    }
+}

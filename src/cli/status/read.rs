@@ -1,0 +1,286 @@
+//! From the service manager to a [`Status`]: the questions, and what is put together from the answers.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::cli::named::Named;
+use crate::diagnostic::Severity;
+use crate::manager::Connected;
+use crate::manager::look::{Details, details};
+use crate::manager::unit::Listed;
+use crate::pipeline::{GroupOutcome, Outcome};
+use crate::scope::{Directories, Scope};
+use crate::status::{self, Kind, Member, Resources, Row, Start, State, Status, Whole};
+use crate::unit::name::{self, GroupName};
+
+/// Of how many failed members the last line in the journal is looked up: each is a search through it.
+const LAST_LINES: usize = 5;
+
+/// A group, by its file or, where that was removed, by its name alone.
+pub(super) struct Group<'o> {
+    scope: Scope,
+    name: String,
+    outcome: Option<&'o GroupOutcome>,
+}
+
+/// Which units stand for a group as a whole.
+struct Units {
+    target: String,
+    gate: String,
+    mark: String,
+}
+
+impl<'o> Group<'o> {
+    pub(super) fn new(scope: Scope, name: &str, outcome: &'o Outcome) -> Self {
+        let outcome = outcome.groups.iter().find(|group| group.name.as_str() == name);
+        Self { scope, name: name.to_owned(), outcome }
+    }
+
+    fn units(&self) -> Units {
+        let name = &self.name;
+        Units {
+            target: format!("{name}.target"),
+            gate: format!("copse-ready@{name}.service"),
+            mark: format!("copse-failed@{name}.target"),
+        }
+    }
+
+    fn members(&self) -> Vec<Member> {
+        self.outcome.and_then(|outcome| outcome.group.as_ref()).map(status::members).unwrap_or_default()
+    }
+
+    /// All about what is named of the group; `None` where there is nothing of that name.
+    pub(super) async fn whole(
+        &self,
+        systemd: &Connected,
+        directories: &Directories,
+        named: &Named,
+    ) -> zbus::Result<Option<Status>> {
+        let Some(group) = GroupName::new(&self.name) else { return Ok(None) };
+        let units = self.units();
+        let found = match details(systemd, std::slice::from_ref(&units.target)).await {
+            Ok(all) => all.into_iter().next().unwrap_or_default(),
+            // A name that systemd can't take.
+            Err(zbus::Error::MethodError(..)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if self.outcome.is_none() && found.consists_of.is_empty() {
+            return Ok(None);
+        }
+        let mut members = self.members();
+        let meaning = self.outcome.and_then(|outcome| outcome.group.as_ref());
+        status::with_found(&mut members, &self.name, meaning, &found.consists_of);
+        members.retain(|member| named.means(&member.label));
+        if members.is_empty() && named.part.is_some() {
+            return Ok(None);
+        }
+        let names = [&units.target, &units.gate, &units.mark].into_iter();
+        let names: Vec<&str> = names.chain(members.iter().map(|member| &member.unit)).map(String::as_str).collect();
+        let listed = by_name(systemd.list(&names).await?);
+        let mut asked: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
+        asked.extend([units.gate.clone(), name::slice(self.scope == Scope::User, &group)]);
+        let mut answers = details(systemd, &asked).await?;
+        let (slice, gate) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let details = members.iter().map(|member| member.unit.clone()).zip(answers).collect();
+        let mut rows = self.rows(members, &listed, details, directories);
+        let whole = whole(&units, &listed, gate.status_text);
+        let (verdict, reason) = match named.part {
+            None => status::judge(&whole, &rows),
+            Some(_) => status::judge_part(&rows),
+        };
+        last_lines(self.scope, &mut rows);
+        let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
+        let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
+        let needs = |row: &&Row| row.details.as_ref().is_some_and(|details| details.needs_reload);
+        let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload);
+        let overrides = overrides(&rows, directories);
+        Ok(Some(Status { verdict, reason, since, resources, needs_reload, overrides, rows, ..self.plain() }))
+    }
+
+    /// What the file alone says.
+    fn plain(&self) -> Status {
+        let meaning = self.outcome.and_then(|outcome| outcome.group.as_ref());
+        let files = match (meaning, self.outcome) {
+            (Some(group), _) => group.files.clone(),
+            (None, Some(outcome)) => vec![outcome.path.clone()],
+            (None, None) => Vec::new(),
+        };
+        let errors = self.outcome.map_or(0, |outcome| {
+            outcome.diagnostics.iter().filter(|found| found.severity() == Severity::Error).count()
+        });
+        Status {
+            group: self.name.clone(),
+            description: meaning.and_then(|group| group.description.clone()),
+            files,
+            errors,
+            verdict: status::Verdict::Stopped,
+            reason: None,
+            since: None,
+            resources: Resources::default(),
+            needs_reload: 0,
+            overrides: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn rows(
+        &self,
+        members: Vec<Member>,
+        listed: &HashMap<String, Listed>,
+        mut details: HashMap<String, Details>,
+        directories: &Directories,
+    ) -> Vec<Row> {
+        let known = self.outcome.is_none_or(|outcome| outcome.group.is_some());
+        let generated = directories.generator.clone().unwrap_or_default();
+        let row = |mut member: Member| {
+            let details = details.remove(&member.unit);
+            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| absent(&member.unit));
+            let from = details.as_ref().map(|details| PathBuf::from(&details.fragment)).unwrap_or_default();
+            // Not where the file is invalid: then it isn't known who belongs to the group.
+            let gone = known && !member.defined && from.starts_with(&generated);
+            if gone {
+                // Nobody awaits it any more.
+                member.start = Start::Manual;
+            }
+            let state = status::state(&member, &listed, details.as_ref());
+            Row { member, listed, details, state, gone, last_line: None }
+        };
+        members.into_iter().map(row).collect()
+    }
+}
+
+fn resources(slice: &Details) -> Resources {
+    let &Details { memory, memory_max, cpu_nsec, tasks, .. } = slice;
+    Resources { memory, memory_max, cpu_nsec, tasks }
+}
+
+fn by_name(listed: Vec<Listed>) -> HashMap<String, Listed> {
+    listed.into_iter().map(|listed| (listed.name.clone(), listed)).collect()
+}
+
+/// A unit that the manager doesn't list, which never happens to one that was asked for by its name.
+fn absent(unit: &str) -> Listed {
+    Listed {
+        name: unit.to_owned(),
+        load_state: "not-found".to_owned(),
+        active_state: "inactive".to_owned(),
+        sub_state: "dead".to_owned(),
+        job: None,
+    }
+}
+
+fn whole(units: &Units, listed: &HashMap<String, Listed>, waits_for: String) -> Whole {
+    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| absent(unit));
+    Whole { target: get(&units.target), gate: get(&units.gate), waits_for, gave_up: get(&units.mark).is_up() }
+}
+
+/// What an administrator laid over the units of the group: drop-ins, and unit files of their own.
+fn overrides(rows: &[Row], directories: &Directories) -> Vec<(String, PathBuf)> {
+    let generated = directories.generator.clone().unwrap_or_default();
+    // A drop-in for all instances, or for all of a group's units, is told once.
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for row in rows.iter().filter(|row| row.member.defined) {
+        let Some(details) = &row.details else { continue };
+        let paths = details.drop_ins.iter().chain([&details.fragment]).filter(|path| !path.is_empty());
+        for path in paths.map(PathBuf::from).filter(|path| !path.starts_with(&generated)) {
+            if seen.insert(path.clone()) {
+                all.push((row.member.unit.clone(), path));
+            }
+        }
+    }
+    all
+}
+
+/// The last line in the journal of each failed service.
+fn last_lines(scope: Scope, rows: &mut [Row]) {
+    let field = if scope == Scope::User { "_SYSTEMD_USER_UNIT" } else { "_SYSTEMD_UNIT" };
+    let failed = |row: &&mut Row| matches!(row.state, State::Failed(_)) && row.member.unit.ends_with(".service");
+    let searches = rows.iter_mut().filter(failed).take(LAST_LINES).map(|row| {
+        let search = Command::new("journalctl")
+            .args(["--no-pager", "--quiet", "--boot", "--lines=1", "--output=cat"])
+            .arg(format!("{field}={}", row.member.unit))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        (row, search)
+    });
+    // Side by side. Without a journal there is no line, which is no reason to fail.
+    for (row, search) in searches.collect::<Vec<_>>() {
+        let output = search.and_then(std::process::Child::wait_with_output);
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        row.last_line = text.lines().last().map(ToOwned::to_owned).filter(|line| !line.is_empty());
+    }
+}
+
+/// All groups with a file, and those that still run without one, in the order of their names. One question for all
+/// units; a second one only for those whose row leaves open what it means.
+pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) -> zbus::Result<Vec<Status>> {
+    let mut names: Vec<String> = outcome.groups.iter().map(|group| group.name.to_string()).collect();
+    for name in running(systemd, scope).await? {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    let groups: Vec<(Group<'_>, Vec<Member>)> = names
+        .iter()
+        .map(|name| {
+            let group = Group::new(scope, name, outcome);
+            let members = group.members();
+            (group, members)
+        })
+        .collect();
+    let mut units: Vec<String> = Vec::new();
+    for (group, members) in &groups {
+        let Units { target, gate, mark } = group.units();
+        units.extend([target, gate, mark]);
+        units.extend(members.iter().map(|member| member.unit.clone()));
+    }
+    let names: Vec<&str> = units.iter().map(String::as_str).collect();
+    let listed = by_name(systemd.list(&names).await?);
+    let open: Vec<String> =
+        groups.iter().flat_map(|(group, members)| left_open(&group.units(), members, &listed)).collect();
+    let mut answers: HashMap<String, Details> = open.iter().cloned().zip(details(systemd, &open).await?).collect();
+    let directories = Directories::from_environment(scope, None);
+    let status = |(group, members): (Group<'_>, Vec<Member>)| {
+        let units = group.units();
+        let known = members.iter().filter_map(|member| answers.remove_entry(&member.unit)).collect();
+        let rows = group.rows(members, &listed, known, &directories);
+        let (verdict, reason) = status::judge(&whole(&units, &listed, String::new()), &rows);
+        Status { verdict, reason, rows, ..group.plain() }
+    };
+    Ok(groups.into_iter().map(status).collect())
+}
+
+/// Members whose row alone doesn't say what it means: how a failed one ended, whether an inactive one is done.
+fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>) -> Vec<String> {
+    let up = listed.get(&units.target).is_some_and(Listed::is_up);
+    let open = |member: &&Member| {
+        let at_rest = listed.get(&member.unit).is_some_and(|row| row.active_state == "inactive");
+        up && at_rest && member.kind != Kind::Setup && member.start == Start::Auto
+    };
+    members.iter().filter(open).map(|member| member.unit.clone()).collect()
+}
+
+/// The groups that have something running, by their slices.
+async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<String>> {
+    let before = if scope == Scope::User { "app-copse-" } else { "system-copse-" };
+    let rows = systemd.manager().list_units_by_patterns(&[], &[&format!("{before}*.slice")]).await?;
+    let mut names = Vec::new();
+    for row in rows.into_iter().map(Listed::from).filter(Listed::is_up) {
+        let escaped = row.name.strip_prefix(before).and_then(|rest| rest.strip_suffix(".slice"));
+        names.extend(escaped.map(|name| name.replace("\\x2d", "-")));
+    }
+    // A slice stays active when nothing is in it any more; a target doesn't.
+    let targets: Vec<String> = names.iter().map(|name| format!("{name}.target")).collect();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    let up: HashSet<String> = match targets.is_empty() {
+        true => HashSet::new(),
+        false => systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect(),
+    };
+    names.retain(|name| up.contains(&format!("{name}.target")));
+    Ok(names)
+}

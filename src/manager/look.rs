@@ -1,0 +1,188 @@
+//! What a unit's properties say about how it runs, as plain values.
+
+use std::collections::HashMap;
+
+use tokio::task::JoinSet;
+use zbus::OwnedVariant;
+
+use crate::manager::Connected;
+use crate::manager::unit::Monotonic;
+
+/// A unit's properties, as far as people want to know them. What a kind of unit doesn't have is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Details {
+    /// When it came into its `ActiveState=`, in microseconds since the epoch; zero: never.
+    pub since: u64,
+    /// `MainPID=`; zero: none.
+    pub pid: u32,
+    /// `NRestarts=`
+    pub restarts: u32,
+    /// `MemoryCurrent=`, `MemoryMax=` in bytes, where they are accounted or set.
+    pub memory: Option<u64>,
+    /// `MemoryMax=`, unless it is `infinity`.
+    pub memory_max: Option<u64>,
+    /// `CPUUsageNSec=`
+    pub cpu_nsec: Option<u64>,
+    /// `TasksCurrent=`
+    pub tasks: Option<u64>,
+    /// `StatusText=`: what it says about itself.
+    pub status_text: String,
+    /// `Result=`: `success`, `exit-code`, `signal`, `timeout`, …
+    pub result: String,
+    /// `ExecMainCode=`, as `si_code` of waitid(2).
+    pub main_code: i32,
+    /// `ExecMainStatus=`: an exit status or a signal's number.
+    pub main_status: i32,
+    /// `ExecMainExitTimestampMonotonic=`
+    pub main_exited: Monotonic,
+    /// `ActiveExitTimestampMonotonic=`
+    pub active_left: Monotonic,
+    /// A `Condition…=` was looked at last and wasn't met.
+    pub condition_failed: bool,
+    /// An `Assert…=` was looked at last and wasn't met.
+    pub assertion_failed: bool,
+    /// `NeedDaemonReload=`: its file changed since systemd read it.
+    pub needs_reload: bool,
+    /// `FragmentPath=`
+    pub fragment: String,
+    /// `DropInPaths=`
+    pub drop_ins: Vec<String>,
+    /// `ConsistsOf=`: what is `PartOf=` it.
+    pub consists_of: Vec<String>,
+}
+
+/// `si_code` of a process that exited by itself.
+const EXITED: i32 = 1;
+
+impl Details {
+    /// From what `GetAll()` answers.
+    #[must_use]
+    pub fn new(properties: &HashMap<String, OwnedVariant>) -> Self {
+        let text = |name| get::<String>(properties, name).unwrap_or_default();
+        let number = |name| get::<u64>(properties, name);
+        let set = |name| number(name).filter(|value| *value != u64::MAX);
+        let moment = |name: &'static str| Monotonic(number(name).unwrap_or(0));
+        let truth = |name| get::<bool>(properties, name).unwrap_or(false);
+        let list = |name| get::<Vec<String>>(properties, name).unwrap_or_default();
+        // The result is `no` before anything was looked at, too.
+        let unmet = |when: &'static str, result: &'static str| moment(when).happened() && !truth(result);
+        let since = match text("ActiveState").as_str() {
+            "active" | "reloading" | "refreshing" => "ActiveEnterTimestamp",
+            "inactive" | "failed" => "InactiveEnterTimestamp",
+            _ => "StateChangeTimestamp",
+        };
+        Self {
+            since: number(since).unwrap_or(0),
+            pid: get(properties, "MainPID").unwrap_or(0),
+            restarts: get(properties, "NRestarts").unwrap_or(0),
+            memory: set("MemoryCurrent"),
+            memory_max: set("MemoryMax"),
+            cpu_nsec: set("CPUUsageNSec"),
+            tasks: set("TasksCurrent"),
+            status_text: text("StatusText"),
+            result: text("Result"),
+            main_code: get(properties, "ExecMainCode").unwrap_or(0),
+            main_status: get(properties, "ExecMainStatus").unwrap_or(0),
+            main_exited: moment("ExecMainExitTimestampMonotonic"),
+            active_left: moment("ActiveExitTimestampMonotonic"),
+            condition_failed: unmet("ConditionTimestampMonotonic", "ConditionResult"),
+            assertion_failed: !unmet("ConditionTimestampMonotonic", "ConditionResult")
+                && unmet("AssertTimestampMonotonic", "AssertResult"),
+            needs_reload: truth("NeedDaemonReload"),
+            fragment: text("FragmentPath"),
+            drop_ins: list("DropInPaths"),
+            consists_of: list("ConsistsOf"),
+        }
+    }
+
+    /// How the main process of a failed unit ended: `signal SEGV`, `exit status 1`, or else systemd's `Result=`.
+    #[must_use]
+    pub fn end(&self) -> String {
+        match (self.result.as_str(), self.main_code) {
+            ("exit-code" | "start-limit-hit", EXITED) => format!("exit status {}", self.main_status),
+            ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => format!("signal {}", signal(self.main_status)),
+            (result, _) => result.to_owned(),
+        }
+    }
+
+    /// Whether a service that is inactive now ended well by itself: one that is asked to stop leaves `active` first,
+    /// and its process ends then.
+    #[must_use]
+    pub fn ended_by_itself(&self) -> bool {
+        self.result == "success" && self.main_exited.happened() && self.active_left >= self.main_exited
+    }
+}
+
+/// The signal's name without `SIG`, or its number: signal(7), as x86 and Arm number them.
+fn signal(number: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
+        "WINCH", "POLL", "PWR", "SYS",
+    ];
+    let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
+    name.map_or_else(|| number.to_string(), ToString::to_string)
+}
+
+/// The details of units, in their order. All questions are asked at once, and the manager answers them in one go.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn details(systemd: &Connected, units: &[String]) -> zbus::Result<Vec<Details>> {
+    let mut asked = JoinSet::new();
+    for (place, unit) in units.iter().enumerate() {
+        let (systemd, unit) = (systemd.clone(), unit.clone());
+        asked.spawn(async move { (place, systemd.properties(&unit).await) });
+    }
+    let mut all = vec![Details::default(); units.len()];
+    while let Some(answer) = asked.join_next().await {
+        // No task is cancelled or panics.
+        let Ok((place, properties)) = answer else { continue };
+        if let Some(details) = all.get_mut(place) {
+            *details = Details::new(&properties?);
+        }
+    }
+    Ok(all)
+}
+
+fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
+where
+    T: TryFrom<OwnedVariant>,
+{
+    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_process_ended() {
+        for (result, main_code, main_status, expected) in [
+            ("exit-code", 1, 3, "exit status 3"),
+            ("signal", 2, 11, "signal SEGV"),
+            ("core-dump", 3, 6, "signal ABRT"),
+            ("signal", 2, 40, "signal 40"),
+            ("timeout", 2, 15, "timeout"),
+            ("start-limit-hit", 1, 1, "exit status 1"),
+            ("start-limit-hit", 0, 0, "start-limit-hit"),
+            ("protocol", 1, 0, "protocol"),
+        ] {
+            let details = Details { result: result.to_owned(), main_code, main_status, ..Details::default() };
+            assert_eq!(details.end(), expected, "{result} {main_code} {main_status}");
+        }
+    }
+
+    #[test]
+    fn who_is_asked_to_stop_leaves_active_first() {
+        let ended = |result: &str, active_left, main_exited| {
+            let result = result.to_owned();
+            let (active_left, main_exited) = (Monotonic(active_left), Monotonic(main_exited));
+            Details { result, active_left, main_exited, ..Details::default() }.ended_by_itself()
+        };
+        assert!(ended("success", 11, 10));
+        assert!(!ended("success", 10, 11));
+        assert!(!ended("success", 0, 0));
+        assert!(!ended("signal", 11, 10));
+    }
+}

@@ -1,0 +1,277 @@
+//! What a group is at this moment: from the states of its units to one word about all of them.
+//!
+//! Everything here sees plain values only; [`crate::manager::look`] brings them home, [`render`] and [`json`] show
+//! them. The words are systemd's (`active`, `failed`, …), which says more where it needs more than one.
+
+pub mod json;
+pub mod member;
+pub mod render;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use crate::manager::look::Details;
+use crate::manager::unit::Listed;
+pub use member::{Kind, Member, Start, label, members, with_found};
+
+/// What a unit's state means to its group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is up, also while it reloads.
+    Up,
+    /// It ran and ended well by itself, or is a setup step that succeeded.
+    Done,
+    /// A `Condition…=` or `ExecCondition=` left it out.
+    Skipped,
+    /// An administrator masked it.
+    Masked,
+    /// It waits for its manager, a person or a timer to start it.
+    Idle,
+    /// It should be up, and was stopped or never started.
+    Stopped,
+    /// It is on its way up.
+    Starting,
+    /// It ended badly and systemd is going to start it again.
+    Restarting,
+    /// It is on its way down.
+    Stopping,
+    /// It failed and isn't started again by itself: how it ended.
+    Failed(String),
+    /// systemd can't run it: the `LoadState=`.
+    NotLoaded(String),
+    /// An `Assert…=` refused it.
+    Refused,
+}
+
+/// A member of a group, as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub member: Member,
+    /// Its states in systemd's words.
+    pub listed: Listed,
+    /// The rest, where it was asked for.
+    pub details: Option<Details>,
+    /// What that means.
+    pub state: State,
+    /// It runs, but its group file has no such process any more.
+    pub gone: bool,
+    /// The last line in its journal, of one that failed.
+    pub last_line: Option<String>,
+}
+
+/// What the units say that stand for the group as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Whole {
+    /// `G.target`
+    pub target: Listed,
+    /// `copse-ready@G.service`, the readiness gate.
+    pub gate: Listed,
+    /// The gate's status text: what it waits for.
+    pub waits_for: String,
+    /// `copse-failed@G.target` is active: the group failed as a whole (`failure-policy = "stop"`).
+    pub gave_up: bool,
+}
+
+/// One word about a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// All of it that should be up is.
+    Active,
+    /// It is up, but not all of it.
+    Degraded,
+    /// It is starting.
+    Starting,
+    /// It is stopping.
+    Stopping,
+    /// It isn't up, because nobody started it or somebody stopped it.
+    Stopped,
+    /// Its start failed, or it gave up.
+    Failed,
+}
+
+impl Verdict {
+    /// The word: systemd's, where it has one.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Degraded => "degraded",
+            Self::Starting => "starting",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A group, or what was asked about of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// Its name.
+    pub group: String,
+    /// `description`
+    pub description: Option<String>,
+    /// Its file and drop-ins; none where the file was removed while it runs.
+    pub files: Vec<PathBuf>,
+    /// How many errors its file has; its last good units are in force then, if there are any.
+    pub errors: usize,
+    /// One word.
+    pub verdict: Verdict,
+    /// What the word rests on, where it doesn't speak for itself.
+    pub reason: Option<String>,
+    /// `G.target` is active since then, in microseconds since the epoch.
+    pub since: Option<u64>,
+    /// Of the slice that the whole group is in.
+    pub resources: Resources,
+    /// Units of the group whose files changed since systemd read them.
+    pub needs_reload: usize,
+    /// Unit files and drop-ins that aren't copse's: `unit`, path.
+    pub overrides: Vec<(String, PathBuf)>,
+    /// The members, in the order of [`members`].
+    pub rows: Vec<Row>,
+}
+
+/// What a slice or a service takes. `None`: not accounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resources {
+    /// `MemoryCurrent=`, in bytes.
+    pub memory: Option<u64>,
+    /// `MemoryMax=`, in bytes; `None` also for `infinity`.
+    pub memory_max: Option<u64>,
+    /// `CPUUsageNSec=`
+    pub cpu_nsec: Option<u64>,
+    /// `TasksCurrent=`
+    pub tasks: Option<u64>,
+}
+
+/// What a member's state means.
+#[must_use]
+pub fn state(member: &Member, listed: &Listed, details: Option<&Details>) -> State {
+    let at_rest = || resting(member, details);
+    match (listed.active_state.as_str(), listed.sub_state.as_str(), listed.job.as_deref()) {
+        ("active", ..) if listed.job.as_deref() == Some("stop") => State::Stopping,
+        ("active", "exited", _) if member.kind == Kind::Setup => State::Done,
+        ("active" | "reloading" | "refreshing" | "maintenance", ..) => State::Up,
+        (_, "auto-restart" | "auto-restart-queued", _) => State::Restarting,
+        (_, "failed-before-auto-restart" | "dead-before-auto-restart", _) => State::Restarting,
+        ("deactivating", ..) => State::Stopping,
+        ("activating", ..) | (_, _, Some("start" | "restart" | "verify-active")) => State::Starting,
+        ("failed", ..) => State::Failed(details.map_or_else(String::new, Details::end)),
+        _ => match listed.load_state.as_str() {
+            "masked" => State::Masked,
+            "loaded" | "merged" | "stub" => at_rest(),
+            state => State::NotLoaded(state.to_owned()),
+        },
+    }
+}
+
+/// What it means that a unit is inactive.
+fn resting(member: &Member, details: Option<&Details>) -> State {
+    match details {
+        Some(details) if details.condition_failed || details.result == "exec-condition" => State::Skipped,
+        Some(details) if details.assertion_failed => State::Refused,
+        _ if member.start != Start::Auto => State::Idle,
+        Some(details) if details.ended_by_itself() => State::Done,
+        _ => State::Stopped,
+    }
+}
+
+/// The word about a group, and what it rests on.
+#[must_use]
+pub fn judge(whole: &Whole, rows: &[Row]) -> (Verdict, Option<String>) {
+    let starting = |listed: &Listed| {
+        listed.active_state == "activating" || matches!(listed.job.as_deref(), Some("start" | "restart"))
+    };
+    if whole.gave_up {
+        return (Verdict::Failed, named(rows, is_failed, "failed").map(|what| format!("stopped when {what}")));
+    }
+    if starting(&whole.target) || starting(&whole.gate) {
+        let text = Some(whole.waits_for.clone()).filter(|text| !text.is_empty());
+        return (Verdict::Starting, text);
+    }
+    if whole.target.is_up() && whole.target.job.as_deref() != Some("stop") {
+        return of_active(rows);
+    }
+    let of_setup = |row: &Row| row.member.kind == Kind::Setup && is_failed(row);
+    if whole.gate.active_state == "failed" || rows.iter().any(of_setup) {
+        return (Verdict::Failed, Some(start_failed(rows)));
+    }
+    if whole.target.is_up() || rows.iter().any(|row| row.state == State::Stopping) {
+        return (Verdict::Stopping, None);
+    }
+    (Verdict::Stopped, named(rows, is_running, "active"))
+}
+
+fn start_failed(rows: &[Row]) -> String {
+    match named(rows, |row| is_failed(row) || row.state == State::Refused, "failed") {
+        Some(what) => format!("the start failed: {what}"),
+        None => "the start failed".to_owned(),
+    }
+}
+
+/// The word about a group whose target is active.
+fn of_active(rows: &[Row]) -> (Verdict, Option<String>) {
+    type Is = fn(&Row) -> bool;
+    let wrong: [(Is, &str); 5] = [
+        (is_failed, "failed"),
+        (|row| row.member.start == Start::Auto && matches!(row.state, State::NotLoaded(_)), "not loaded"),
+        (|row| row.state == State::Refused, "refused by an Assert…="),
+        (|row| row.state == State::Restarting, "waiting for a restart"),
+        (|row| row.state == State::Stopped, "stopped"),
+    ];
+    for (is, word) in wrong {
+        if let Some(what) = named(rows, is, word) {
+            return (Verdict::Degraded, Some(what));
+        }
+    }
+    let awaited = |row: &Row| row.member.start == Start::Auto;
+    for (state, verdict, word) in
+        [(State::Starting, Verdict::Starting, "starting"), (State::Stopping, Verdict::Degraded, "stopping")]
+    {
+        if let Some(what) = named(rows, |row| awaited(row) && row.state == state, word) {
+            return (verdict, Some(what));
+        }
+    }
+    (Verdict::Active, None)
+}
+
+/// The word about some members of a group, where only those were asked about.
+#[must_use]
+pub fn judge_part(rows: &[Row]) -> (Verdict, Option<String>) {
+    let any = |is: fn(&Row) -> bool| rows.iter().any(is);
+    let not_started = |row: &Row| matches!(row.state, State::Refused | State::NotLoaded(_));
+    let failed = rows.iter().filter(|row| is_failed(row) || not_started(row)).count();
+    let up = rows.iter().filter(|row| matches!(row.state, State::Up | State::Done)).count();
+    let verdict = match () {
+        () if failed > 0 && up > 0 => Verdict::Degraded,
+        () if failed > 0 => Verdict::Failed,
+        () if any(|row| matches!(row.state, State::Starting | State::Restarting)) => Verdict::Starting,
+        () if any(|row| row.state == State::Stopping) => Verdict::Stopping,
+        () if up == 0 => Verdict::Stopped,
+        () if any(|row| row.state == State::Stopped) => Verdict::Degraded,
+        () => Verdict::Active,
+    };
+    (verdict, None)
+}
+
+fn is_failed(row: &Row) -> bool {
+    matches!(row.state, State::Failed(_))
+}
+
+/// Whether something of it runs; a setup step that stays active doesn't.
+fn is_running(row: &Row) -> bool {
+    matches!(row.state, State::Up | State::Restarting | State::Starting)
+}
+
+/// `web@1 and 2 others failed`
+fn named(rows: &[Row], is: impl Fn(&Row) -> bool, word: &str) -> Option<String> {
+    let mut found = rows.iter().filter(|row| is(row));
+    let first = &found.next()?.member.label;
+    Some(match found.count() {
+        0 => format!("{first} {word}"),
+        1 => format!("{first} and another {word}"),
+        more => format!("{first} and {more} others {word}"),
+    })
+}

@@ -1,0 +1,64 @@
+//! A group for programs: one JSON object on one line.
+
+use serde_json::{Value, json};
+
+use crate::status::render::state;
+use crate::status::{Kind, Row, Start, Status};
+
+/// The status as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, sizes are
+/// bytes, `cpu_nsec` nanoseconds; what isn't known is null.
+#[must_use]
+pub fn render(status: &Status) -> String {
+    let resources = &status.resources;
+    json!({
+        "group": status.group,
+        "description": status.description,
+        "verdict": status.verdict.word(),
+        "reason": status.reason,
+        "files": status.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "errors": status.errors,
+        "since": status.since,
+        "memory": resources.memory,
+        "memory_max": resources.memory_max,
+        "cpu_nsec": resources.cpu_nsec,
+        "tasks": resources.tasks,
+        "needs_daemon_reload": status.needs_reload,
+        "overrides": status.overrides.iter()
+            .map(|(unit, path)| json!({ "unit": unit, "path": path.display().to_string() })).collect::<Vec<_>>(),
+        "units": status.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+fn row(row: &Row) -> Value {
+    let details = row.details.as_ref();
+    json!({
+        "unit": row.member.unit,
+        "name": row.member.label,
+        "kind": match row.member.kind {
+            Kind::Process => "process",
+            Kind::Setup => "setup",
+            Kind::Socket => "socket",
+            Kind::Timer => "timer",
+        },
+        "start": match row.member.start {
+            Start::Auto => "auto",
+            Start::Manual => "manual",
+            Start::Timed => "timed",
+        },
+        "gone": row.gone,
+        "state": state(row),
+        "load_state": row.listed.load_state,
+        "active_state": row.listed.active_state,
+        "sub_state": row.listed.sub_state,
+        "job": row.listed.job,
+        "since": details.map(|details| details.since).filter(|since| *since != 0),
+        "pid": details.map(|details| details.pid).filter(|pid| *pid != 0),
+        "restarts": details.map(|details| details.restarts),
+        "memory": details.and_then(|details| details.memory),
+        "cpu_nsec": details.and_then(|details| details.cpu_nsec),
+        "result": details.map(|details| details.result.as_str()).filter(|result| !result.is_empty()),
+        "status_text": details.map(|details| details.status_text.as_str()).filter(|text| !text.is_empty()),
+        "last_line": row.last_line,
+    })
+}

@@ -1,0 +1,371 @@
+//! A group for people: as wide as their terminal, and no colour that isn't a sign or a word as well.
+
+use std::fmt::Write as _;
+
+use crate::diagnostic::one_line;
+use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict};
+
+/// How to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// With colours, as ANSI escape sequences.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+    /// Now, in microseconds since the epoch: people want to know how long ago, in whatever time zone.
+    pub now: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colour {
+    Plain,
+    Good,
+    Bad,
+    Busy,
+    Faint,
+}
+
+impl Look {
+    fn paint(self, colour: Colour, text: &str) -> String {
+        let code = match colour {
+            Colour::Plain => return text.to_owned(),
+            Colour::Good => "32",
+            Colour::Bad => "1;31",
+            Colour::Busy => "33",
+            Colour::Faint => "2",
+        };
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// How long ago, shortly: `3h`; empty for never.
+    fn ago(self, since: u64, exact: bool) -> String {
+        match since {
+            0 => String::new(),
+            since => span(self.now.saturating_sub(since) / 1_000_000, exact),
+        }
+    }
+}
+
+/// `2d 3h`, or less exact `2d`.
+fn span(seconds: u64, exact: bool) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
+    let first = UNITS.iter().position(|(unit, _)| seconds >= *unit).unwrap_or(UNITS.len() - 1);
+    let (unit, name) = UNITS[first];
+    let mut text = format!("{}{name}", seconds / unit);
+    if exact && let Some((smaller, name)) = UNITS.get(first + 1) {
+        let rest = seconds % unit / smaller;
+        if rest > 0 {
+            let _ = write!(text, " {rest}{name}");
+        }
+    }
+    text
+}
+
+/// `38.2M`, as systemctl writes sizes.
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{}.{}{name}", bytes / unit, bytes % unit * 10 / unit),
+        None => format!("{bytes}B"),
+    }
+}
+
+fn verdict_colour(verdict: Verdict) -> Colour {
+    match verdict {
+        Verdict::Active => Colour::Good,
+        Verdict::Degraded | Verdict::Failed => Colour::Bad,
+        Verdict::Starting | Verdict::Stopping => Colour::Busy,
+        Verdict::Stopped => Colour::Plain,
+    }
+}
+
+fn verdict_sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Active => "●",
+        Verdict::Degraded | Verdict::Failed => "✗",
+        Verdict::Starting | Verdict::Stopping => "↻",
+        Verdict::Stopped => "○",
+    }
+}
+
+/// The word, with what it rests on, and what is wrong with the file.
+fn words(status: &Status) -> String {
+    let mut text = status.verdict.word().to_owned();
+    if status.errors > 0 {
+        text.push_str(", file invalid");
+    } else if status.files.is_empty() {
+        text.push_str(", file removed");
+    }
+    if let Some(reason) = &status.reason {
+        let _ = write!(text, ": {}", one_line(reason));
+    }
+    text
+}
+
+/// The whole of it: a head, a line for each member, and what can be done next.
+#[must_use]
+pub fn render(status: &Status, look: Look) -> String {
+    let mut text = String::new();
+    head(status, look, &mut text);
+    if !status.rows.is_empty() {
+        text.push('\n');
+        table(&status.rows, look, &mut text);
+    }
+    let next = next(status);
+    for (place, command) in next.iter().enumerate() {
+        let lead = if place == 0 { "\n  next  " } else { "        " };
+        let _ = writeln!(text, "{lead}{command}");
+    }
+    text
+}
+
+fn head(status: &Status, look: Look, text: &mut String) {
+    let colour = verdict_colour(status.verdict);
+    let title = format!("{} {}   ", verdict_sign(status.verdict), status.group);
+    for (place, line) in wrap(&title, &words(status), look.width).into_iter().enumerate() {
+        let (title, line) = if place == 0 { line.split_at(title.len()) } else { line.split_at(4) };
+        let _ = writeln!(text, "{title}{}", look.paint(colour, line));
+    }
+    if let Some(description) = &status.description {
+        let _ = writeln!(text, "  {}", cut(&one_line(description), look.width.saturating_sub(2)));
+    }
+    let mut facts = Vec::new();
+    facts.extend(status.since.map(|since| format!("up for {}", look.ago(since, true))));
+    let Resources { memory, memory_max, cpu_nsec, tasks } = status.resources;
+    facts.extend(memory.map(|memory| {
+        let of = memory_max.map(|max| format!(" of {}", size(max))).unwrap_or_default();
+        format!("memory {}{of}", size(memory))
+    }));
+    facts.extend(cpu_nsec.map(|nsec| format!("cpu {}", span(nsec / 1_000_000_000, true))));
+    facts.extend(tasks.map(|tasks| format!("{tasks} task{}", if tasks == 1 { "" } else { "s" })));
+    let mut paragraph = |line: String| {
+        wrap("  ", &line, look.width).into_iter().for_each(|line| text.push_str(&(line + "\n")));
+    };
+    if !facts.is_empty() {
+        paragraph(facts.join(" · "));
+    }
+    for file in &status.files {
+        paragraph(one_line(&file.display().to_string()));
+    }
+    for (unit, path) in &status.overrides {
+        paragraph(format!("override of {unit}: {}", one_line(&path.display().to_string())));
+    }
+    if status.errors > 0 {
+        // The generator writes the last good units again.
+        let errors = if status.errors == 1 { "an error".to_owned() } else { format!("{} errors", status.errors) };
+        paragraph(format!("the file has {errors}; the group stays as it was before"));
+    }
+    if status.needs_reload > 0 {
+        let units = if status.needs_reload == 1 { "a unit" } else { "units" };
+        paragraph(format!("files of {units} changed since systemd read them: `systemctl daemon-reload`"));
+    }
+}
+
+/// A column: its head, whether its cells stand at the right, and its cells.
+struct Column {
+    head: &'static str,
+    right: bool,
+    cells: Vec<String>,
+}
+
+impl Column {
+    fn new(head: &'static str, right: bool, rows: &[Row], cell: impl Fn(&Row) -> String) -> Self {
+        Self { head, right, cells: rows.iter().map(cell).collect() }
+    }
+
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).chain([self.head.len()]).max().unwrap_or(0)
+    }
+
+    fn pad(&self, cell: &str, width: usize) -> String {
+        let cell = cut(cell, width);
+        if self.right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+    }
+}
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Before the first column: the sign.
+const SIGN: usize = 2;
+
+fn table(rows: &[Row], look: Look, text: &mut String) {
+    let details = |row: &Row, cell: fn(&crate::manager::look::Details) -> Option<String>| {
+        row.details.as_ref().and_then(cell).unwrap_or_default()
+    };
+    let since = |row: &Row| look.ago(row.details.as_ref().map_or(0, |details| details.since), false);
+    let mut columns = vec![
+        Column::new("PROCESS", false, rows, |row| one_line(&row.member.label)),
+        Column::new("STATE", false, rows, state),
+        Column::new("FOR", true, rows, since),
+        Column::new("PID", true, rows, |row| details(row, |d| (d.pid != 0).then(|| d.pid.to_string()))),
+        Column::new("RESTARTS", true, rows, |row| details(row, |d| (d.restarts != 0).then(|| d.restarts.to_string()))),
+        Column::new("MEMORY", true, rows, |row| details(row, |d| d.memory.map(size))),
+        Column::new("CPU", true, rows, |row| {
+            details(row, |d| d.cpu_nsec.map(|nsec| span(nsec / 1_000_000_000, false)))
+        }),
+    ];
+    columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
+    let total = |columns: &[Column]| SIGN + columns.iter().map(|column| column.width() + GAP).sum::<usize>() - GAP;
+    // The least important is the last. The first two are what it is about.
+    while columns.len() > 3 && total(&columns) > look.width {
+        columns.pop();
+    }
+    let mut widths: Vec<usize> = columns.iter().map(Column::width).collect();
+    for column in [0, 1] {
+        let over = widths.iter().sum::<usize>() + SIGN + GAP * (widths.len() - 1);
+        let over = over.saturating_sub(look.width);
+        if let Some(width) = widths.get_mut(column) {
+            *width -= over.min(width.saturating_sub(16));
+        }
+    }
+    let line = |cell: &dyn Fn(usize, &Column) -> String| {
+        let cells = columns.iter().zip(&widths).enumerate();
+        let cells: Vec<String> = cells.map(|(at, (column, width))| column.pad(&cell(at, column), *width)).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    let head = line(&|_, column| column.head.to_owned());
+    let _ = writeln!(text, "  {}", look.paint(Colour::Faint, &head));
+    let below = SIGN + widths.first().copied().unwrap_or(0) + GAP;
+    for (place, row) in rows.iter().enumerate() {
+        let (sign, colour) = sign(row);
+        let cells = line(&|_, column| column.cells.get(place).cloned().unwrap_or_default());
+        let _ = writeln!(text, "{}", look.paint(colour, &format!("{sign} {cells}")));
+        for line in said(row) {
+            let _ = writeln!(text, "{:below$}{}", "", cut(&one_line(&line), look.width.saturating_sub(below)));
+        }
+    }
+}
+
+/// What a member says about itself, or said last.
+fn said(row: &Row) -> Vec<String> {
+    let status = row.details.as_ref().map(|details| details.status_text.clone()).unwrap_or_default();
+    let up = matches!(row.state, State::Up | State::Starting | State::Stopping);
+    let mut lines = Vec::new();
+    if up && !status.is_empty() {
+        lines.push(status);
+    }
+    lines.extend(row.last_line.clone());
+    lines
+}
+
+fn sign(row: &Row) -> (&'static str, Colour) {
+    match row.state {
+        State::Up | State::Done if row.gone => ("-", Colour::Busy),
+        State::Up | State::Done => (" ", Colour::Plain),
+        State::Failed(_) | State::NotLoaded(_) | State::Refused => ("✗", Colour::Bad),
+        State::Starting | State::Restarting | State::Stopping => ("↻", Colour::Busy),
+        State::Stopped => ("○", Colour::Busy),
+        State::Idle | State::Skipped | State::Masked => ("-", Colour::Faint),
+    }
+}
+
+/// A member's state: systemd's word, and what it means where that says more.
+#[must_use]
+pub fn state(row: &Row) -> String {
+    let word = row.listed.active_state.as_str();
+    let mut text = match &row.state {
+        State::Up if row.listed.sub_state == "listening" => format!("{word}, listening"),
+        State::Up | State::Stopping => word.to_owned(),
+        State::Done if row.member.kind == Kind::Setup => "done (setup)".to_owned(),
+        State::Done => format!("{word}, done"),
+        State::Skipped => format!("{word}, condition unmet"),
+        State::Masked => "masked".to_owned(),
+        State::Idle => match row.member.start {
+            Start::Timed => format!("{word}, timed"),
+            _ => format!("{word}, manual"),
+        },
+        State::Stopped => format!("{word}, stopped"),
+        State::Starting if row.listed.active_state == "activating" => "activating".to_owned(),
+        State::Starting => format!("{word}, start job waiting"),
+        State::Restarting => "waiting for its restart".to_owned(),
+        State::Failed(how) if how.is_empty() => "failed".to_owned(),
+        State::Failed(how) => format!("failed: {how}"),
+        State::NotLoaded(load) => load.clone(),
+        State::Refused => format!("{word}, Assert…= unmet"),
+    };
+    if row.gone {
+        text.push_str(", gone from the file");
+    }
+    text
+}
+
+/// Commands that help, in the words of today: the first of the members that need any.
+fn next(status: &Status) -> Vec<String> {
+    let group = &status.group;
+    if status.errors > 0 {
+        return vec![format!("copse check {group}")];
+    }
+    let of = |is: fn(&Row) -> bool| status.rows.iter().find(|row| is(row));
+    if let Some(row) = of(|row| matches!(row.state, State::Failed(_))) {
+        let logs = format!("copse logs {group}/{}", row.member.label);
+        // Not the unit alone: the start limit refuses that for a while, and the group's start clears it first.
+        let again = (row.member.start == Start::Auto).then(|| format!("systemctl start {group}.target"));
+        return [Some(logs), again].into_iter().flatten().collect();
+    }
+    if let Some(row) = of(|row| row.state == State::Restarting) {
+        return vec![format!("copse logs {group}/{}", row.member.label)];
+    }
+    match status.verdict {
+        Verdict::Failed => vec![format!("copse logs {group}"), format!("systemctl start {group}.target")],
+        Verdict::Degraded => {
+            let stopped = of(|row| row.state == State::Stopped);
+            stopped.map(|row| vec![format!("systemctl start {}", row.member.unit)]).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// All groups, a line each.
+#[must_use]
+pub fn list(all: &[Status], look: Look) -> String {
+    let name = all.iter().map(|status| status.group.chars().count()).max().unwrap_or(0).min(look.width / 3);
+    let mut text = String::new();
+    for status in all {
+        let awaited = || status.rows.iter().filter(|row| row.member.start == Start::Auto);
+        let up = awaited().filter(|row| matches!(row.state, State::Up | State::Done)).count();
+        let count = match status.verdict {
+            Verdict::Stopped | Verdict::Failed => String::new(),
+            _ => format!(" ({up} of {} up)", awaited().count()),
+        };
+        let words = words(status) + &count;
+        let (sign, group) = (verdict_sign(status.verdict), cut(&status.group, name));
+        let line = cut(&words, look.width.saturating_sub(name + 4));
+        let rest = look.width.saturating_sub(name + 4 + line.chars().count() + 3);
+        let description = status.description.as_deref().map(one_line).filter(|_| rest >= 12).unwrap_or_default();
+        let line = look.paint(verdict_colour(status.verdict), &line);
+        let description = look.paint(Colour::Faint, &cut(&description, rest));
+        let line = format!("{sign} {group:<name$}  {line}   {description}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// `text` in at most `width` columns.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `lead` and `text` in lines of `width` columns, broken at blanks; all but the first indented. A word that is longer
+/// than a line has one of its own.
+fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
+    const INDENT: &str = "    ";
+    let mut lines = Vec::new();
+    let (mut line, mut begins) = (lead.to_owned(), true);
+    for word in text.split(' ') {
+        if !begins && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(std::mem::replace(&mut line, INDENT.to_owned()));
+            begins = true;
+        }
+        if !begins {
+            line.push(' ');
+        }
+        line.push_str(word);
+        begins = false;
+    }
+    lines.push(line);
+    lines
+}

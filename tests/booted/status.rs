@@ -1,0 +1,294 @@
+//! `copse status` and `copse list` beside what systemd itself says.
+
+pub mod logs;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::machine::Machine;
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(a_running_group_is_shown_as_it_is),
+    situation!(anybody_may_look),
+    situation!(a_unit_by_any_of_its_names),
+    situation!(a_stopped_group_and_one_that_is_not_there),
+    situation!(a_group_that_lost_a_process_is_degraded_and_says_how_to_mend_it),
+    situation!(what_somebody_stopped_is_missing_and_what_ended_well_is_not),
+    situation!(a_group_that_is_starting_says_what_it_waits_for),
+    situation!(a_group_that_gave_up_under_stop_is_failed),
+    situation!(a_group_whose_start_failed_is_failed),
+    situation!(a_broken_file_shows_beside_the_group_that_runs_on),
+    situation!(what_left_the_file_while_running_is_still_shown),
+    situation!(an_administrators_drop_in_is_named),
+    situation!(the_status_of_a_users_group),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+const GROUP: &str = r#"
+    description = "A group to look at"
+    [setup.step]
+    exec = "/bin/true"
+    [process.manager]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    [process.worker]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    after = ["manager"]
+    instances = 2
+    restart-sec = "100ms"
+    start-limit-burst = 2
+    start-limit-interval-sec = "1h"
+    [process.loader]
+    exec = "/usr/local/bin/stand-in run"
+    start = "manual"
+"#;
+
+fn status(m: &impl Scope, name: &str) -> Output {
+    m.run(&["copse", "status", name])
+}
+
+/// The exit status, and all that is shown; for a look at both where one of them is wrong.
+#[track_caller]
+fn expect(output: &Output, exit: i32, shown: &[&str]) {
+    assert_eq!(output.status, exit, "{}{}", output.stdout, output.stderr);
+    for text in shown {
+        assert!(output.stdout.contains(text), "`{text}` isn't in\n{}", output.stdout);
+    }
+}
+
+/// The line of a process, or of a group: its name is the first word after the sign.
+#[track_caller]
+fn line<'o>(output: &'o Output, name: &str) -> &'o str {
+    let of = |line: &&str| line.split_whitespace().find(|word| word.chars().count() > 1) == Some(name);
+    output.stdout.lines().rfind(of).unwrap_or_else(|| panic!("no line of {name} in\n{}", output.stdout))
+}
+
+fn a_running_group_is_shown_as_it_is(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    let output = status(m, "look");
+    expect(&output, 0, &["● look   active\n", "A group to look at", "/etc/copse/look.toml", "up for "]);
+    for (name, unit) in [("manager", "look-manager.service"), ("worker@2", "look-worker@2.service")] {
+        let line = line(&output, name);
+        assert!(line.contains("active") && line.contains(&m.pid(unit).to_string()), "{line}");
+    }
+    assert!(line(&output, "step").contains("done (setup)"));
+    assert!(line(&output, "loader").contains("inactive, manual"));
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
+    for words in [&["copse"][..], &["copse", "list"], &["copse", "status"]] {
+        let output = m.run(words);
+        expect(&output, 0, &[]);
+        assert!(line(&output, "look").contains("active (4 of 4 up)"), "{}", output.stdout);
+    }
+    let output = m.run(&["copse", "status", "--json", "look"]);
+    let value: Value = serde_json::from_str(&output.stdout).expect("an object");
+    assert_eq!((&value["group"], &value["verdict"]), (&"look".into(), &"active".into()));
+    let units = value["units"].as_array().expect("a list");
+    let worker = units.iter().find(|unit| unit["name"] == "worker@1").expect("a unit");
+    assert_eq!(worker["pid"], m.pid("look-worker@1.service"));
+    assert_eq!((&worker["active_state"], &worker["sub_state"]), (&"active".into(), &"running".into()));
+}
+
+fn anybody_may_look(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    let user = m.user(2001);
+    let output = status(&user, "look");
+    expect(&output, 0, &["● look   active\n"]);
+    assert!(line(&output, "worker@1").contains(&m.pid("look-worker@1.service").to_string()));
+}
+
+fn a_unit_by_any_of_its_names(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    m.systemctl(&["stop", "look-worker@2.service"]);
+    for (name, exit) in [
+        ("look/worker@1", 0),
+        ("look-worker@1.service", 0),
+        ("look-worker@1", 0),
+        ("look/worker@2", 3),
+        ("look-worker@2.service", 3),
+        ("look/worker", 8),
+        ("look/loader", 3),
+        ("look.target", 8),
+    ] {
+        let output = status(m, name);
+        expect(&output, exit, &["look"]);
+        assert_eq!(output.stdout.contains("manager"), name == "look.target", "{name}:\n{}", output.stdout);
+    }
+    let output = status(m, "look/nothing");
+    assert_eq!(output.stderr, "copse: group `look` has no process `nothing`\n");
+    assert_eq!(output.status, 4);
+}
+
+fn a_stopped_group_and_one_that_is_not_there(m: &Machine) {
+    stand_in::install(m);
+    let _group = m.group("look", GROUP);
+    expect(&status(m, "look"), 3, &["○ look   stopped\n"]);
+    let output = status(m, "loook");
+    assert_eq!(output.stderr, "copse: there is no group `loook`; did you mean `look`?\n");
+    assert_eq!((output.stdout.as_str(), output.status), ("", 4));
+    // A target that has nothing to do with copse, and a name that can't be one.
+    for name in ["multi-user.target", "multi-user", "../x", ""] {
+        assert_eq!(status(m, name).status, 4, "{name}");
+    }
+}
+
+/// Kills a unit until systemd gives it up.
+fn exhaust(m: &Machine, unit: &str) {
+    m.wait_until(&format!("{unit} is given up"), SOON, || {
+        m.try_systemctl(&["kill", "--signal=KILL", unit]);
+        m.property(unit, "SubState") == "failed"
+    });
+}
+
+fn a_group_that_lost_a_process_is_degraded_and_says_how_to_mend_it(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    exhaust(m, "look-worker@1.service");
+    m.ok(&["journalctl", "--sync"]);
+    let output = status(m, "look");
+    expect(&output, 8, &["✗ look   degraded: worker@1 failed\n", "failed: signal KILL", "copse logs look/worker@1"]);
+    assert!(line(&output, "worker@1").starts_with('✗'));
+    // What it said last.
+    assert!(output.stdout.lines().any(|line| line.trim() == "begins"), "{}", output.stdout);
+    assert_eq!(status(m, "look/worker@1").status, 1);
+    assert_eq!(status(m, "look/worker@2").status, 0);
+    assert!(line(&m.run(&["copse"]), "look").contains("degraded: worker@1 failed (3 of 4 up)"));
+    let command = output.stdout.lines().map(str::trim).find(|line| line.starts_with("systemctl start"));
+    m.ok(&command.expect("a command").split(' ').collect::<Vec<_>>());
+    m.wait("look-worker@1.service", "ActiveState", "active", SOON);
+    assert_eq!(status(m, "look").status, 0);
+}
+
+fn what_somebody_stopped_is_missing_and_what_ended_well_is_not(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("ends", "[process.once]\nexec = \"/usr/local/bin/stand-in end\"\n[process.on]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    group.start();
+    m.wait("ends-once.service", "ActiveState", "inactive", SOON);
+    let output = status(m, "ends");
+    expect(&output, 0, &["● ends   active\n", "inactive, done"]);
+    assert!(line(&m.run(&["copse"]), "ends").contains("active (2 of 2 up)"));
+    m.systemctl(&["stop", "ends-on.service"]);
+    let output = status(m, "ends");
+    expect(&output, 8, &["degraded: on stopped\n", "systemctl start ends-on.service"]);
+    assert!(line(&output, "on").contains("inactive, stopped"));
+}
+
+fn a_group_that_is_starting_says_what_it_waits_for(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("slow", "[process.never]\nexec = \"/usr/local/bin/stand-in never\"\nready = \"notify\"\n");
+    m.systemctl(&["start", "--no-block", &group.target()]);
+    m.wait_until("the gate says what it waits for", SOON, || {
+        let output = status(m, "slow");
+        assert_eq!(output.status, 9, "{}{}", output.stdout, output.stderr);
+        output.stdout.contains("slow-never.service")
+    });
+    let output = status(m, "slow");
+    expect(&output, 9, &["↻ slow   starting: "]);
+    assert!(line(&output, "never").contains("activating"));
+    assert_eq!(status(m, "slow/never").status, 9);
+}
+
+fn a_group_that_gave_up_under_stop_is_failed(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("strict", &format!("failure-policy = \"stop\"\n{GROUP}"));
+    group.start();
+    exhaust(m, "strict-worker@1.service");
+    m.wait("copse-failed@strict.target", "ActiveState", "active", SOON);
+    m.wait("strict-manager.service", "ActiveState", "inactive", SOON);
+    expect(&status(m, "strict"), 1, &["✗ strict   failed: stopped when worker@1 failed\n"]);
+    group.start();
+    assert_eq!(status(m, "strict").status, 0);
+}
+
+fn a_group_whose_start_failed_is_failed(m: &Machine) {
+    stand_in::install(m);
+    let group =
+        m.group("never", "[setup.step]\nexec = \"/bin/false\"\n[process.on]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    expect(&status(m, "never"), 1, &["failed: the start failed: step failed", "failed: exit status 1"]);
+    group.rewrite("[process.bad]\nexec = \"/usr/local/bin/stand-in crash\"\nready = \"notify\"\nrestart = \"no\"\n");
+    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    let output = status(m, "never");
+    expect(&output, 1, &["failed: the start failed: bad failed"]);
+}
+
+fn a_broken_file_shows_beside_the_group_that_runs_on(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    group.rewrite("nonsense = 1\n");
+    let output = status(m, "look");
+    expect(&output, 5, &["● look   active, file invalid\n", "copse check look"]);
+    let line = line(&output, "worker@1");
+    assert!(line.contains("active") && !line.contains("gone"), "{line}");
+    let other = m.group("fine", "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    other.start();
+    assert_eq!(status(m, "fine").status, 0);
+    assert_eq!(m.run(&["copse", "status", "fine", "look"]).status, 5);
+}
+
+fn what_left_the_file_while_running_is_still_shown(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    group.start();
+    group.rewrite(&GROUP.replace("[process.manager]", "[process.other]").replace("after = [\"manager\"]", ""));
+    let output = status(m, "look");
+    expect(&output, 8, &["degraded: other stopped\n"]);
+    assert!(line(&output, "manager").contains("gone from the file"), "{}", output.stdout);
+    m.remove(&group.file());
+    m.reload();
+    let output = status(m, "look");
+    expect(&output, 0, &["● look   active, file removed\n", "worker@1"]);
+    assert!(line(&m.run(&["copse"]), "look").contains("active, file removed"));
+}
+
+fn an_administrators_drop_in_is_named(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("look", GROUP);
+    let drop_in = "/etc/systemd/system/look-worker@.service.d/nice.conf";
+    m.write(drop_in, "[Service]\nNice=3\n");
+    m.reload();
+    group.start();
+    let output = status(m, "look");
+    expect(&output, 0, &["override of look-worker@1.service:"]);
+    assert_eq!(output.stdout.matches(drop_in).count(), 1, "{}", output.stdout);
+    m.write(drop_in, "[Service]\nNice=4\n");
+    let changed = || status(m, "look").stdout.contains("`systemctl daemon-reload`");
+    // systemd goes by the time of the change, which may be the same as before within a tick.
+    m.wait_until("the change is seen", SOON, || changed() || m.run(&["touch", drop_in]).status != 0);
+    m.remove("/etc/systemd/system/look-worker@.service.d");
+    m.reload();
+    assert!(!status(m, "look").stdout.contains("override"));
+}
+
+fn the_status_of_a_users_group(m: &Machine) {
+    stand_in::install(m);
+    let user = m.user(2001);
+    m.write("/etc/copse/user/mine.toml", GROUP);
+    user.reload();
+    let of = |name: &str| user.run(&["copse", "--user", "status", name]);
+    expect(&of("mine"), 3, &["○ mine   stopped\n"]);
+    user.systemctl(&["start", "mine.target"]);
+    let output = of("mine");
+    expect(&output, 0, &["● mine   active\n"]);
+    assert!(line(&output, "worker@1").contains(&user.pid("mine-worker@1.service").to_string()));
+    assert!(line(&user.run(&["copse", "--user"]), "mine").contains("active (4 of 4 up)"));
+    // The system has no such group.
+    assert_eq!(status(&user, "mine").status, 4);
+    user.systemctl(&["stop", "mine.target"]);
+    user.wait("mine-manager.service", "ActiveState", "inactive", SOON);
+    m.remove("/etc/copse/user/mine.toml");
+    user.reload();
+}
