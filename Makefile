@@ -143,8 +143,8 @@ demo: prerequisites static
 .PHONY: bench
 bench: PROGRAMS := python3
 bench: prerequisites
-	$(CARGO) build --quiet --release --no-default-features --bin copse-generator --bin copse-notify
-	podman=$$(tests/roots.sh podman); rivals=$$(tests/roots.sh rivals); \
+	@$(CARGO) build --quiet --release --no-default-features --bin copse-generator --bin copse-notify
+	@podman=$$(tests/roots.sh podman); rivals=$$(tests/roots.sh rivals); \
 	$(SUDO) python3 tests/bench/bench target/release/copse-generator "$$podman" $(ROUNDS); \
 	echo; \
 	$(SUDO) python3 tests/bench/readiness target/release/copse-notify "$$rivals" $(ROUNDS)
