@@ -6,7 +6,7 @@ use super::command::{Startup, line, literal};
 use super::context::Context;
 use super::process::yes;
 use super::text::{Word, source_form};
-use crate::model::{DirectoryKind, FailurePolicy, Service, Setup};
+use crate::model::{DirectoryKind, FailurePolicy, Pass, Service, Setup};
 use crate::scope::NOTIFY_PROGRAM;
 use crate::unit::name::{self, ProcessName};
 use crate::unit::value::Part;
@@ -157,6 +157,15 @@ fn definition(service: &Service) -> String {
     }
     for directive in service.directives.iter().filter(|directive| matches!(directive.name, "User" | "Group")) {
         text.extend([directive.name, "\0", &directive.value, "\0"]);
+    }
+    for (section, directive, pass) in service.pass.0.iter().filter(|(section, ..)| *section == Section::Service) {
+        let (kind, values) = match pass {
+            Pass::Replace(value) => ("replace", std::slice::from_ref(value)),
+            Pass::Add(values) => ("add", values.as_slice()),
+            Pass::Reset(values) => ("reset", values.as_slice()),
+        };
+        text.extend([section.text(), "\0", directive, "\0", kind, "\0"]);
+        values.iter().for_each(|value| text.extend([value.as_str(), "\0"]));
     }
     Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

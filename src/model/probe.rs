@@ -204,7 +204,11 @@ fn probe(
             }
             Some(Probe::Http(text, statuses(table, diagnostics)?))
         }
-        "file" => read(diagnostics).map(Probe::File),
+        "file" => match read(diagnostics)? {
+            // Relative to the unit's directory, which is mostly `/`: nobody means that.
+            text if text.is_relative() => refuse(diagnostics, "an absolute path"),
+            text => Some(Probe::File(text)),
+        },
         "command" => {
             let argv = command::read(name, node, around, diagnostics)?;
             // copse-notify is told how many words follow, and only systemd would know.

@@ -206,7 +206,7 @@ fn environment_files(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
         if optional && let Some(literal) = text.leading_mut() {
             literal.remove(0);
         }
-        if !absolute(&text) {
+        if text.is_relative() {
             diagnostics
                 .push(invalid(node, "`environment-file` takes absolute paths; a leading `-` makes one optional"));
         } else if let Some(text) = checked_path("environment-file", node, text, diagnostics) {
@@ -216,24 +216,12 @@ fn environment_files(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnos
     files
 }
 
-fn absolute(text: &Text) -> bool {
-    use crate::model::Piece;
-    match text.pieces().first() {
-        Some(Piece::Literal(literal)) if literal.is_empty() => {
-            matches!(text.pieces().get(1), Some(Piece::Directory(..) | Piece::CredentialsDirectory))
-        }
-        Some(Piece::Literal(literal)) => literal.starts_with('/'),
-        Some(Piece::Directory(..) | Piece::CredentialsDirectory) => true,
-        _ => false,
-    }
-}
-
 fn paths(key: &str, table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Text> {
     let Some(entry) = table.get(key) else { return Vec::new() };
     let mut paths = Vec::new();
     for node in value::one_or_many(key, &entry.node, diagnostics) {
         match text::read(key, node, Position::Path, names, diagnostics) {
-            Some(text) if absolute(&text) => paths.push(text),
+            Some(text) if !text.is_relative() => paths.push(text),
             Some(_) => diagnostics.push(invalid(node, format!("`{key}` takes absolute paths"))),
             None => {}
         }
@@ -286,7 +274,7 @@ fn credential(name: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diag
         Value::String(written) => {
             let text = path(node, diagnostics)?;
             let store_name = !written.is_empty() && !written.contains(['/', ':']) && !written.starts_with('.');
-            if !store_name && !absolute(&text) {
+            if !store_name && text.is_relative() {
                 diagnostics.push(invalid(
                     node,
                     format!("credential `{name}` takes an absolute path, or a name of systemd's credential store"),

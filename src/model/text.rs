@@ -206,6 +206,19 @@ pub fn is_variable(name: &str) -> bool {
 }
 
 impl Text {
+    /// Whether it is no absolute path, whatever its placeholders are replaced by.
+    #[must_use]
+    pub fn is_relative(&self) -> bool {
+        match self.pieces() {
+            [Piece::Literal(literal), Piece::Directory(..) | Piece::CredentialsDirectory, ..] if literal.is_empty() => {
+                false
+            }
+            [Piece::Literal(literal), ..] => !literal.starts_with('/'),
+            [Piece::Directory(..) | Piece::CredentialsDirectory, ..] => false,
+            _ => true,
+        }
+    }
+
     /// Text without placeholders.
     #[must_use]
     pub fn literal(text: impl Into<String>) -> Self {
