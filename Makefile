@@ -69,7 +69,7 @@ TESTS = $(shell sed -n '/^\[\[test\]\]/,/^name/s/^name = "\(.*\)"/\1/p' Cargo.to
 
 .PHONY: unit
 unit:
-	$(CARGO) test --lib --bins $(TESTS:%=--test %)
+	$(CARGO) test --lib $(TESTS:%=--test %)
 	$(CARGO) test --doc
 
 # --- on real systemds -------------------------------------------------------------------------------
