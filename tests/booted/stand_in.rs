@@ -29,7 +29,8 @@ def tell(text):
 
 def leave(status):
     def handler(*_):
-        # Not in the journal: lines of several processes needn't get there in the order in which they were written.
+        print("asked to stop", flush=True)
+        # Not only in the journal: lines of several processes needn't get there in the order in which they were written.
         try:
             with open("/run/stand-ins-stopped", "a") as out:
                 out.write(open("/proc/self/cgroup").read().strip().rsplit("/")[-1] + "\n")
