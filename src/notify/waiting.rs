@@ -111,8 +111,9 @@ pub fn until_ready(
 fn deadline(began: Instant, end: Option<Instant>, pace: &Pace) -> Instant {
     let own = began + pace.attempt;
     match end {
+        None => own,
         Some(end) if end > began => own.min(end),
-        _ => own.min(began + Duration::from_millis(100)),
+        Some(_) => own.min(began + Duration::from_millis(100)),
     }
 }
 
@@ -201,6 +202,16 @@ pub fn not_ready(pace: &Pace, missing: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attempt_has_its_own_time_unless_all_is_over_sooner() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let pace = Pace { attempt: second * 5, ..Pace::default() };
+        assert_eq!(deadline(now, None, &pace), now + second * 5);
+        assert_eq!(deadline(now, Some(now + second), &pace), now + second);
+        assert_eq!(deadline(now, Some(now + second * 9), &pace), now + second * 5);
+        assert_eq!(deadline(now, Some(now), &pace), now + second / 10);
+    }
 
     #[test]
     fn pauses_grow_with_the_time_waited() {

@@ -74,7 +74,7 @@ fn every_probe_waits_for_a_server_that_is_late(m: &Machine) {
 
 fn every_probe_says_what_a_server_that_never_serves_is_missing(m: &Machine) {
     served::install(m);
-    let keys = "restart = \"no\"\ntimeout-start-sec = 4";
+    let keys = "restart = \"no\"\ntimeout-start-sec = 8";
     let group = m.group("served", &group_of_every_probe("never", keys));
     m.systemctl(&["start", "--no-block", &group.target()]);
     for served in EVERY_PROBE {

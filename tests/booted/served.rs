@@ -35,6 +35,8 @@ def answer(s):
         connection, _ = s.accept()
         connection.recv(10000)
         status = "204 No Content" if serving.is_set() else "503 Service Unavailable"
+        # Slower than anything that looks in a hurry.
+        time.sleep(0.2)
         connection.sendall(f"HTTP/1.1 {status}\r\nConnection: close\r\n\r\n".encode())
         connection.close()
 
