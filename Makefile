@@ -30,7 +30,7 @@ check: format lint minimal unit
 PROGRAMS :=
 .PHONY: prerequisites
 prerequisites:
-	@command -v $(CARGO) >/dev/null || { echo "a Rust toolchain is needed: rustup.rs" >&2; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "a Rust toolchain is needed: no cargo is found" >&2; exit 1; }
 	@want=(); \
 	command -v cc >/dev/null || want+=(gcc); \
 	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
