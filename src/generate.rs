@@ -4,12 +4,9 @@
 //! or of a sibling's `Requires=` a process that may be restarted (each would carry the restart over), everything is
 //! `PartOf=` the target, and what has to wait is asked by a gate that looks instead of depending.
 
-use std::path::PathBuf;
-
 use crate::model::{Group, Start};
 use crate::scope::Scope;
 use crate::systemd::Systemd;
-use crate::unit::name::GroupName;
 use crate::unit::{UnitTree, name};
 
 mod command;
@@ -25,7 +22,7 @@ mod text;
 mod timer;
 
 use context::Context;
-pub use lost::{gone, is_gone};
+pub use lost::{gone, invalid, is_gone};
 
 /// What the units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +46,6 @@ pub fn generate(group: &Group, target: Target) -> UnitTree {
         setup::write(&context, name, setup, &mut tree);
     }
     tree
-}
-
-/// The units of a group whose file is broken, and of which no good ones are left from earlier in this boot: a
-/// `G.target` whose start fails. `files` are the group's files, `message` is one line for `systemctl status`, `text`
-/// the whole diagnosis for the journal.
-#[must_use]
-pub fn invalid(
-    group: &GroupName,
-    scope: Scope,
-    target: Target,
-    files: &[PathBuf],
-    message: &str,
-    text: &str,
-) -> UnitTree {
-    lost::invalid(group, scope, target, files, message, text)
 }
 
 /// The names of all unit files that [`generate`] makes for `group` (templates and instances, no drop-ins): what must

@@ -17,8 +17,11 @@ const GONE: &str = "X-CopseGone=yes";
 /// The longest line of a diagnosis; each goes to the journal as a message of its own.
 const LINE: usize = 1_800;
 
-/// See [`super::invalid`].
-pub(super) fn invalid(
+/// The units of a group whose file is broken, and of which no good ones are left from earlier in this boot: a
+/// `G.target` whose start fails. `files` are the group's files, `message` is one line for `systemctl status`, `text`
+/// the whole diagnosis for the journal.
+#[must_use]
+pub fn invalid(
     group: &GroupName,
     scope: Scope,
     target: Target,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::diagnostic::{Place, SourceFile};
 use crate::model::*;
-use crate::unit::name::{InstanceName, ProcessName};
+use crate::unit::name::{GroupName, InstanceName, ProcessName};
 use crate::unit::{Entry, Section, syntax};
 
 mod hostile;

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use zbus::OwnedVariant;
 
 use crate::manager::Connected;
-use crate::manager::unit::Monotonic;
+use crate::manager::unit::{Monotonic, get};
 
 /// A unit's properties, as far as people want to know them. What a kind of unit doesn't have is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -143,13 +143,6 @@ pub async fn details(systemd: &Connected, units: &[String]) -> zbus::Result<Vec<
         }
     }
     Ok(all)
-}
-
-fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
-where
-    T: TryFrom<OwnedVariant>,
-{
-    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What a look at a unit brings home, as plain values.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+
+use zbus::OwnedVariant;
 
 use crate::manager::proxy::ListUnitsRow;
 
@@ -23,6 +26,15 @@ impl Monotonic {
     pub fn happened(self) -> bool {
         self.0 != 0
     }
+}
+
+/// A property among all of a unit's, if it is there and of that type.
+#[must_use]
+pub fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
+where
+    T: TryFrom<OwnedVariant>,
+{
+    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
 }
 
 /// A unit's row in the manager's list.

@@ -9,7 +9,7 @@ use zbus::OwnedVariant;
 use crate::cli::Exit;
 use crate::cli::journal::{Level, line};
 use crate::manager::giving_up::{Failure, Judgement, judge};
-use crate::manager::unit::Monotonic;
+use crate::manager::unit::{Monotonic, get};
 use crate::manager::{Connected, connect};
 use crate::scope::Scope;
 
@@ -150,13 +150,6 @@ fn restart_prevented(properties: &HashMap<String, OwnedVariant>) -> bool {
             .and_then(|list| list.try_clone().ok())
             .and_then(|list| Vec::<i32>::try_from(list).ok())
             .is_some_and(|list| list.contains(&status))
-}
-
-fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
-where
-    T: TryFrom<OwnedVariant>,
-{
-    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
 }
 
 #[cfg(test)]
