@@ -32,15 +32,6 @@ const GOOD: &str = r#"
     exec = "/usr/local/bin/stand-in run"
 "#;
 
-fn kill_and_wait(m: &Machine, unit: &str) {
-    let before = m.pid(unit);
-    m.systemctl(&["kill", "--signal=KILL", unit]);
-    m.wait_until(&format!("{unit} is back"), SOON, || {
-        let [state, pid] = m.properties(unit, ["ActiveState", "MainPID"]);
-        state == "active" && pid != before.to_string()
-    });
-}
-
 fn a_broken_edit_leaves_the_running_group_and_its_restart_policy(m: &Machine) {
     stand_in::install(m);
     let group = m.group("edited", GOOD);
@@ -52,7 +43,7 @@ fn a_broken_edit_leaves_the_running_group_and_its_restart_policy(m: &Machine) {
         assert_eq!(m.property("edited-a.service", "Restart"), "on-failure");
         assert_eq!(m.property("edited.target", "ActiveState"), "active");
     }
-    kill_and_wait(m, "edited-a.service");
+    m.kill_and_wait("edited-a.service");
     assert_eq!(m.pid("edited-b.service"), pids[1]);
 }
 
@@ -89,7 +80,7 @@ fn a_broken_group_leaves_the_others_alone(m: &Machine) {
     let _broken = m.group("rotten", "[[[");
     assert_eq!(m.pid("healthy-a.service"), pid);
     assert_eq!(m.property("healthy-a.service", "LoadState"), "loaded");
-    kill_and_wait(m, "healthy-a.service");
+    m.kill_and_wait("healthy-a.service");
 }
 
 const SIGNALLED: &str = r#"

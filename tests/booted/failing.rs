@@ -50,7 +50,7 @@ fn kill(m: &Machine, unit: &str) {
 }
 
 /// Kills a unit until systemd gives it up.
-fn exhaust(m: &Machine, unit: &str) {
+pub fn exhaust(m: &Machine, unit: &str) {
     for _ in 0..10 {
         if m.property(unit, "SubState") == "failed" {
             return;

@@ -61,12 +61,8 @@ fn a_killed_manager_comes_back_and_leaves_its_siblings_running(m: &Machine) {
     stand_in::install(m);
     let group = m.group("killed", RESOLVER);
     group.start();
-    let (manager, siblings) = (m.pid("killed-manager.service"), pids(m, "killed"));
-    m.systemctl(&["kill", "--signal=KILL", "killed-manager.service"]);
-    m.wait_until("the manager is back", SOON, || {
-        let [state, pid] = m.properties("killed-manager.service", ["ActiveState", "MainPID"]);
-        state == "active" && pid != manager.to_string()
-    });
+    let siblings = pids(m, "killed");
+    m.kill_and_wait("killed-manager.service");
     assert_eq!(pids(m, "killed"), siblings);
     assert_eq!(m.property("killed.target", "ActiveState"), "active");
 }

@@ -146,6 +146,17 @@ pub trait Scope {
         }
     }
 
+    /// Kills a service's processes, and waits until systemd has brought it back.
+    #[track_caller]
+    fn kill_and_wait(&self, unit: &str) {
+        let before = self.pid(unit).to_string();
+        self.systemctl(&["kill", "--signal=KILL", unit]);
+        self.wait_until(&format!("{unit} is back"), Duration::from_secs(15), || {
+            let [state, pid] = self.properties(unit, ["ActiveState", "MainPID"]);
+            state == "active" && pid != before
+        });
+    }
+
     /// Waits until something holds; `what` completes "waited in vain until …".
     #[track_caller]
     fn wait_until(&self, what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {

@@ -175,12 +175,7 @@ fn a_restart_of_a_process_does_not_run_the_setup_steps_again(m: &Machine) {
     );
     group.start();
     m.systemctl(&["restart", "once-p.service"]);
-    let pid = m.pid("once-p.service");
-    m.systemctl(&["kill", "--signal=KILL", "once-p.service"]);
-    m.wait_until("it is back", SOON, || {
-        let [state, now] = m.properties("once-p.service", ["ActiveState", "MainPID"]);
-        state == "active" && now != pid.to_string()
-    });
+    m.kill_and_wait("once-p.service");
     assert_eq!(m.read("/run/once"), "run\n");
 }
 
@@ -207,12 +202,7 @@ fn shared_directories_survive_their_members_and_go_with_the_group(m: &Machine) {
     assert_eq!(m.sh("stat -c '%U %a' /run/sharing"), "nobody 750");
     assert_eq!(m.sh("stat -c '%U' /var/lib/sharing"), "nobody");
     m.systemctl(&["restart", "sharing-a.service"]);
-    let pid = m.pid("sharing-b.service");
-    m.systemctl(&["kill", "--signal=KILL", "sharing-b.service"]);
-    m.wait_until("b is back", SOON, || {
-        let [state, now] = m.properties("sharing-b.service", ["ActiveState", "MainPID"]);
-        state == "active" && now != pid.to_string()
-    });
+    m.kill_and_wait("sharing-b.service");
     m.systemctl(&["stop", "sharing-b.service"]);
     assert!(m.exists("/run/sharing/a") && m.exists("/run/sharing/b"));
     group.stop();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::failing::exhaust;
 use crate::machine::Machine;
 use crate::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
@@ -141,14 +142,6 @@ fn a_stopped_group_and_one_that_is_not_there(m: &Machine) {
     for name in ["multi-user.target", "multi-user", "../x", ""] {
         assert_eq!(status(m, name).status, 4, "{name}");
     }
-}
-
-/// Kills a unit until systemd gives it up.
-fn exhaust(m: &Machine, unit: &str) {
-    m.wait_until(&format!("{unit} is given up"), SOON, || {
-        m.try_systemctl(&["kill", "--signal=KILL", unit]);
-        m.property(unit, "SubState") == "failed"
-    });
 }
 
 fn a_group_that_lost_a_process_is_degraded_and_says_how_to_mend_it(m: &Machine) {
