@@ -23,6 +23,8 @@ pub mod memory;
 pub mod model;
 pub mod notify;
 pub mod pipeline;
+#[cfg(feature = "cli")]
+pub mod plan;
 pub mod running;
 pub mod scope;
 pub mod source;
