@@ -31,14 +31,14 @@ die() {
 }
 
 # What the situations need inside. dbus-user-session is the bus of `systemd --user`; polkitd is only
-# ever started by the bus, when someone who isn't root asks for something.
+# ever started by the bus, when someone who isn't root asks for something. wrk asks a web server without pause.
 packages() { # SUITE
     local common="systemd systemd-sysv dbus dbus-user-session procps iproute2 util-linux passwd"
     common+=" python3 openssl redis-server knot-dnsutils"
     case $1 in
         bullseye) echo "$common" ;;
-        bookworm | trixie) echo "$common polkitd knot-resolver" ;;
-        forky) echo "$common polkitd knot-resolver6" ;;
+        bookworm | trixie) echo "$common polkitd knot-resolver wrk" ;;
+        forky) echo "$common polkitd knot-resolver6 wrk" ;;
         podman) echo podman ;;
         rivals) echo "systemd systemd-sysv dbus iproute2 util-linux python3 s6 supervisor" ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
