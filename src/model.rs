@@ -386,6 +386,8 @@ pub struct Process {
     pub place: Place,
     /// Who starts it.
     pub start: Start,
+    /// `hold`: whoever that is, for now it stays stopped. Its units are the same ones, only nobody wants them.
+    pub hold: bool,
     /// The service, or what all instances have in common.
     pub service: Service,
     /// `None`: one `G-P.service`. Else `G-P@I.service` each; may be empty when manual. `Some(service)`: an instance
@@ -403,6 +405,14 @@ pub struct Process {
     pub controls: Vec<ProcessName>,
     /// How a change is brought to it.
     pub change: Change,
+}
+
+impl Process {
+    /// Whether the target starts it and the group isn't ready without waiting for it.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.start == Start::Auto && !self.hold
+    }
 }
 
 /// Who starts a process.

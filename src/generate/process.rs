@@ -34,7 +34,7 @@ pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tr
 }
 
 fn want(context: &Context, process: &Process, tree: &mut UnitTree, link: &str, file: &str) {
-    if process.start == Start::Auto {
+    if process.is_awaited() {
         context.want(tree, link, file);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::process::first_instance;
-use crate::model::{Process, Socket, Start};
+use crate::model::{Process, Socket};
 use crate::unit::name::{self, ProcessName};
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, UnitTree, Value};
@@ -12,8 +12,8 @@ pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tr
     for socket in &process.sockets {
         let file = name::socket(&context.group.name, name, socket.name.as_ref(), socket.each_instance);
         tree.file(file.as_str(), &unit(context, name, process, socket, &file));
-        // Traffic must not start what only a manager or a person may start.
-        if process.start != Start::Auto {
+        // Traffic must not start what only a manager or a person may start, or what is held.
+        if !process.is_awaited() {
             continue;
         }
         match (&process.instances, socket.each_instance) {

@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::process::yes;
-use crate::model::Start;
 use crate::unit::name::{self, ProcessName};
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, UnitTree, Value};
@@ -86,7 +85,7 @@ fn gate(context: &Context, gate: &str) -> Unit {
         let line = name::service(&context.group.name, step);
         unit.push(Section::Service, "StandardInputText", Value::input_text(&line));
     }
-    for (process, definition) in context.group.processes.iter().filter(|(_, process)| process.start == Start::Auto) {
+    for (process, definition) in context.group.processes.iter().filter(|(_, process)| process.is_awaited()) {
         for service in &context.services[process] {
             let optional = [service, " optional"];
             let line = if essential(definition, service) { service } else { &optional.concat() };

@@ -74,6 +74,7 @@ fn service(exec: &str) -> Service {
 fn process(exec: &str) -> Process {
     Process {
         place: place(),
+        hold: false,
         start: Start::Auto,
         service: service(exec),
         instances: None,

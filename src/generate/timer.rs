@@ -11,7 +11,9 @@ pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tr
     let Start::Timed(calendar) = &process.start else { return };
     let file = name::timer(&context.group.name, name);
     tree.file(file.as_str(), &unit(context, name, process, calendar, &file));
-    context.want(tree, &file, &file);
+    if !process.hold {
+        context.want(tree, &file, &file);
+    }
 }
 
 fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[String], file: &str) -> Unit {

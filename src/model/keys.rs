@@ -106,6 +106,7 @@ pub const KEYS: &[Key] = &[
     own("configuration-directory", EVERYWHERE),
     own("configuration-directory-mode", EVERYWHERE),
     own("start", PROCESS | DEFAULTS),
+    own("hold", PROCESS),
     own("after", PROCESS | SETUP),
     own("instances", PROCESS),
     own("first-instance", PROCESS),

@@ -230,6 +230,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
     Process {
         place: Place::from(&merged.place),
         start: start(merged, diagnostics),
+        hold: table.get("hold").and_then(|entry| value::boolean("hold", &entry.node, diagnostics)).unwrap_or(false),
         service,
         instances,
         after: Vec::new(),

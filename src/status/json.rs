@@ -45,6 +45,7 @@ fn row(row: &Row) -> Value {
             Start::Auto => "auto",
             Start::Manual => "manual",
             Start::Timed => "timed",
+            Start::Held => "held",
         },
         "gone": row.gone,
         "state": state(row),

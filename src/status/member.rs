@@ -27,6 +27,8 @@ pub enum Start {
     Manual,
     /// Its timer.
     Timed,
+    /// Nobody, for now: `hold`.
+    Held,
 }
 
 /// A unit of a group.
@@ -64,7 +66,7 @@ pub fn members(group: &Group) -> Vec<Member> {
         push(name::service(&group.name, step), Kind::Setup, Start::Auto);
     }
     for (process, definition) in &group.processes {
-        let start = start(&definition.start);
+        let start = start(definition);
         let instances = definition.instances.as_ref().map(|all| in_order(all.keys()));
         let each = |template: String| match &instances {
             Some(all) if template.contains('@') => {
@@ -82,16 +84,18 @@ pub fn members(group: &Group) -> Vec<Member> {
                 .into_iter()
                 .for_each(|unit| push(unit, Kind::Socket, start));
         }
-        if start == Start::Timed {
-            push(name::timer(&group.name, process), Kind::Timer, Start::Auto);
+        if let model::Start::Timed(_) = definition.start {
+            let start = if definition.hold { Start::Held } else { Start::Auto };
+            push(name::timer(&group.name, process), Kind::Timer, start);
         }
         each(service).into_iter().for_each(|unit| push(unit, Kind::Process, start));
     }
     members
 }
 
-fn start(start: &model::Start) -> Start {
-    match start {
+fn start(process: &model::Process) -> Start {
+    match process.start {
+        _ if process.hold => Start::Held,
         model::Start::Auto => Start::Auto,
         model::Start::Manual => Start::Manual,
         model::Start::Timed(_) => Start::Timed,
@@ -125,7 +129,7 @@ pub fn with_found(members: &mut Vec<Member>, name: &str, group: Option<&Group>, 
             let is = |process| template.as_deref() == Some(name::template(&group.name, process).as_str());
             group.processes.iter().find(|(process, _)| is(*process)).map(|(_, definition)| definition)
         });
-        let started_by_others = process.map(|process| start(&process.start)).filter(|start| *start != Start::Auto);
+        let started_by_others = process.map(start).filter(|start| *start != Start::Auto);
         let kind = match unit.rsplit_once('.').map(|(_, suffix)| suffix) {
             Some("socket") => Kind::Socket,
             Some("timer") => Kind::Timer,

@@ -273,6 +273,7 @@ pub fn state(row: &Row) -> String {
         State::Masked => "masked".to_owned(),
         State::Idle => match row.member.start {
             Start::Timed => format!("{word}, timed"),
+            Start::Held => format!("{word}, held"),
             _ => format!("{word}, manual"),
         },
         State::Stopped => format!("{word}, stopped"),

@@ -80,6 +80,7 @@ fn what_a_units_state_means() {
         (auto(), "bad-setting:inactive/dead", details("success"), State::NotLoaded("bad-setting".to_owned())),
         (member("a", Kind::Process, Start::Manual), "inactive/dead", ended, State::Idle),
         (member("a", Kind::Process, Start::Timed), "inactive/dead", details("success"), State::Idle),
+        (member("a", Kind::Process, Start::Held), "inactive/dead", details("success"), State::Idle),
     ] {
         assert_eq!(state(&member, &listed("a", states), Some(&details)), expected, "{states} {details:?}");
     }
