@@ -15,6 +15,8 @@ pub mod diagnostic;
 pub mod document;
 pub mod generate;
 pub mod generator;
+#[cfg(feature = "cli")]
+pub mod import;
 pub mod installed;
 pub mod kmsg;
 #[cfg(feature = "cli")]

@@ -29,7 +29,9 @@ mod text;
 mod value;
 mod version;
 
+pub use command::{is_plain_word, toml_string};
 pub use group::{Context, read};
+pub use text::{is_variable, spelled};
 pub use version::left_out;
 
 use crate::diagnostic::Place;

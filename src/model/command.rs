@@ -10,6 +10,12 @@ use crate::unit::value::is_noncharacter;
 /// Characters that mean something to a shell, and so make a plain string ambiguous.
 const SHELL_CHARACTERS: &[char] = &['\'', '"', '\\', '$', '`', '|', '&', ';', '<', '>', '(', ')', '*', '?', '~', '#'];
 
+/// Whether `word` may stand in a plain string: nothing in it means something to a shell, and a blank wouldn't split it.
+#[must_use]
+pub fn is_plain_word(word: &str) -> bool {
+    !word.is_empty() && !word.contains(SHELL_CHARACTERS) && !word.chars().any(|c| c == ' ' || c.is_control())
+}
+
 /// The kernel's `MAX_ARG_STRLEN`, in bytes with the closing NUL: a longer word is refused by execve(2).
 pub const LONGEST_WORD: usize = 131_072;
 

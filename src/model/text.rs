@@ -112,9 +112,60 @@ pub fn parse(
 fn doubled(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("{{")?;
     let end = inner.find(['{', '}'])?;
-    let name = &inner[..end];
-    let special = name.starts_with("env:") || placeholders().any(|known| known == name) || near(name).is_err();
-    (inner[end..].starts_with("}}") && special).then(|| &text[..end + 4])
+    (inner[end..].starts_with("}}") && is_special(&inner[..end])).then(|| &text[..end + 4])
+}
+
+/// Whether `{NAME}` is a placeholder somewhere, or a near miss of one.
+fn is_special(name: &str) -> bool {
+    name.starts_with("env:") || placeholders().any(|known| known == name) || near(name).is_err()
+}
+
+/// The text as it is written in a group file: what [`read`] makes the same text of. `None` where there is no way to
+/// write it: a placeholder between literal braces would be read as literal text.
+#[must_use]
+pub fn spelled(text: &Text) -> Option<String> {
+    let mut spelled = String::new();
+    let mut opened = false;
+    for piece in text.pieces() {
+        let name = match piece {
+            Piece::Literal(literal) => {
+                if opened && literal.starts_with('}') {
+                    return None;
+                }
+                spelled.push_str(&literally(literal));
+                opened = false;
+                continue;
+            }
+            Piece::Instance => "instance",
+            Piece::Unit => "unit",
+            Piece::Directory(kind, _) => kind.key(),
+            Piece::CredentialsDirectory => "credentials-directory",
+            Piece::Env(name) => &format!("env:{name}"),
+            Piece::EnvWords(name) => &format!("env:{name}..."),
+        };
+        opened = spelled.ends_with('{');
+        spelled.extend(["{", name, "}"]);
+    }
+    Some(spelled)
+}
+
+/// Literal text, with what would be a placeholder in double braces.
+fn literally(text: &str) -> String {
+    let mut spelled = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let (before, braced) = rest.split_at(open);
+        spelled.push_str(before);
+        let name = braced[1..].split(['{', '}']).next().unwrap_or_default();
+        if braced[1 + name.len()..].starts_with('}') && is_special(name) {
+            spelled.push_str(&format!("{{{{{name}}}}}"));
+            rest = &braced[name.len() + 2..];
+        } else {
+            spelled.push('{');
+            rest = &braced[1..];
+        }
+    }
+    spelled + rest
 }
 
 enum Problem {
