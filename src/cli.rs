@@ -15,6 +15,7 @@ mod logs;
 mod named;
 mod render;
 mod report;
+mod schema;
 mod status;
 
 use std::ffi::OsString;
@@ -43,6 +44,7 @@ enum Verb {
     Check(check::Check),
     Render(render::Render),
     Explain(explain::Explain),
+    Schema(schema::Schema),
     Status(status::Status),
     List(status::List),
     Logs(logs::Logs),
@@ -76,6 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Check(check) => check.run(scope),
         Verb::Render(render) => render.run(scope),
         Verb::Explain(explain) => explain.run(),
+        Verb::Schema(schema) => schema.run(),
         Verb::Status(status) => status.run(scope),
         Verb::List(list) => list.run(scope),
         Verb::Logs(logs) => logs.run(scope),

@@ -21,6 +21,8 @@ mod order;
 mod pass;
 mod probe;
 mod process;
+#[cfg(feature = "cli")]
+pub mod schema;
 mod service;
 mod socket;
 #[cfg(test)]

@@ -82,16 +82,26 @@ pub fn since(section: Section, directive: &str) -> Option<u32> {
 /// The directive of `section` that `directive` was most likely meant to be; never one that newer versions dropped.
 #[must_use]
 pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
-    let all = rows_from(section.text(), "").iter().take_while(|row| row.section == section.text());
-    suggest::nearest(directive, all.filter(|row| row.removed.is_none()).map(|row| row.directive))
+    suggest::nearest(directive, lasting(section))
 }
 
 /// The directive of `section` that is the same word: `OOMScoreAdjust` for `oom-score-adjust`. Never one that newer
 /// versions dropped.
 #[must_use]
 pub fn spelled(section: Section, word: &str) -> Option<&'static str> {
-    let all = rows_from(section.text(), "").iter().take_while(|row| row.section == section.text());
-    all.filter(|row| row.removed.is_none()).map(|row| row.directive).find(|name| suggest::same_word(name, word))
+    lasting(section).find(|name| suggest::same_word(name, word))
+}
+
+/// All directives of `section`: each with the version it appeared in, as [`since`] tells it, and the first tested
+/// version that has dropped it.
+pub fn directives(section: Section) -> impl Iterator<Item = (&'static str, u32, Option<u32>)> {
+    let all = rows_from(section.text(), "").iter().take_while(move |row| row.section == section.text());
+    all.map(|row| (row.directive, row.since, row.removed))
+}
+
+/// The names of those that no tested version has dropped.
+fn lasting(section: Section) -> impl Iterator<Item = &'static str> {
+    directives(section).filter(|(_, _, removed)| removed.is_none()).map(|(name, _, _)| name)
 }
 
 /// The sections that take `directive`, in the order of [`Section`].

@@ -368,7 +368,7 @@ fn documentation(table: &Table, diagnostics: &mut Diagnostics) -> Vec<String> {
 
 fn failure_policy(table: &Table, diagnostics: &mut Diagnostics) -> FailurePolicy {
     let word = |node: &Node, diagnostics: &mut Diagnostics| {
-        value::word("failure-policy", node, &["continue", "stop"], diagnostics)
+        value::word("failure-policy", node, keys::FAILURE_POLICY, diagnostics)
     };
     match table.get("failure-policy").and_then(|entry| word(&entry.node, diagnostics)) {
         Some("stop") => FailurePolicy::Stop,

@@ -23,9 +23,7 @@ pub fn names<'t>(
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<(InstanceName, Option<Spot<'t>>)>> {
     let first = match table.get("first-instance") {
-        Some(entry) => {
-            value::integer("first-instance", &entry.node, (0, i64::from(i32::MAX)), diagnostics).unwrap_or(1)
-        }
+        Some(entry) => value::integer("first-instance", &entry.node, keys::FIRST_INSTANCE, diagnostics).unwrap_or(1),
         None => 1,
     };
     let Some(entry) = table.get("instances") else {
@@ -94,7 +92,7 @@ fn named<'t>(elements: &[Node<'t>], diagnostics: &mut Diagnostics) -> Vec<(Insta
 /// The port of the first instance, and where it stands.
 pub fn port<'t>(table: &'t Table<'t>, diagnostics: &mut Diagnostics) -> Option<(i64, &'t Entry<'t>)> {
     let entry = table.get("port")?;
-    let port = value::integer("port", &entry.node, (1, 65_535), diagnostics)?;
+    let port = value::integer("port", &entry.node, keys::PORT, diagnostics)?;
     let variable = table.table("environment").and_then(|variables| variables.get("PORT"));
     if let Some(variable) = variable.filter(|variable| variable.node.value != Value::Boolean(false)) {
         let diagnostic = Diagnostic::new(

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Entry, Node, Table, Value};
 use crate::model::command::toml_string;
+use crate::model::keys::{self, Shape};
 use crate::model::value::{self, invalid, shown, wrong_type};
 use crate::model::{Pass, PassThrough};
 use crate::systemd;
@@ -43,8 +44,18 @@ const ADDED_TO: &[(Section, &str)] = &[
 const CARRYING: &[&str] = &["Requires", "BindsTo", "Requisite", "PropagatesStopTo", "StopPropagatedFrom", "Upholds"];
 
 /// The tables of a process, setup step, instance or `[defaults]`.
-pub const TABLES: &[(&str, Section)] =
-    &[("unit", Section::Unit), ("service", Section::Service), ("socket", Section::Socket), ("timer", Section::Timer)];
+pub fn tables() -> impl Iterator<Item = (&'static str, Section)> {
+    keys::KEYS.iter().filter_map(|key| match key.shape {
+        Shape::Directives(section) => Some((key.name, section)),
+        _ => None,
+    })
+}
+
+/// Why a directive can't be passed through, if it can't.
+#[must_use]
+pub fn refused(section: Section, directive: &str) -> Option<&'static str> {
+    REFUSED.iter().find(|(found, name, _)| *found == section && *name == directive).map(|(_, _, why)| *why)
+}
 
 /// Adds the directives of one table. `members` tells whether a unit's name is one of the group's own.
 pub fn read(
@@ -72,7 +83,7 @@ pub fn read(
 }
 
 fn check_name(section: Section, header: &str, name: &str, entry: &Entry, diagnostics: &mut Diagnostics) -> bool {
-    if let Some((_, _, why)) = REFUSED.iter().find(|(found, refused, _)| *found == section && *refused == name) {
+    if let Some(why) = refused(section, name) {
         let message = format!("`{name}=` can't be set here: {why}");
         diagnostics.push(Diagnostic::new(Code::RefusedDirective, &entry.key, message));
         return false;
@@ -180,7 +191,7 @@ fn check_members(
 
 /// The pass-through table of a section, for who wrote the directive below `header`.
 fn table_of(section: Section, header: &str) -> String {
-    let table = TABLES.iter().find(|(_, found)| *found == section).map_or("slice", |(table, _)| table);
+    let table = tables().find(|(_, found)| *found == section).map_or("slice", |(table, _)| table);
     let member = header.rsplit_once('.').map(|(member, _)| member);
     match (section, member) {
         (Section::Slice, _) => "`[slice]`".to_owned(),
@@ -195,12 +206,11 @@ const VALUE_MAX: usize = 400;
 /// For a key that doesn't exist: the pass-through lines that would do what was probably meant, or why there are none.
 #[must_use]
 pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
-    let sections = TABLES.iter().map(|(_, section)| *section);
-    let (section, name) = sections.into_iter().find_map(|section| Some((section, systemd::spelled(section, key)?)))?;
-    if let Some((_, _, why)) = REFUSED.iter().find(|(found, refused, _)| *found == section && *refused == name) {
+    let (table, section, name) =
+        tables().find_map(|(table, section)| Some((table, section, systemd::spelled(section, key)?)))?;
+    if let Some(why) = refused(section, name) {
         return Some(format!("`{name}=` can't be set: {why}"));
     }
-    let (table, _) = TABLES.iter().find(|(_, found)| *found == section)?;
     let written = entry.node.place.text().filter(|text| text.len() <= VALUE_MAX).unwrap_or("…");
     let brackets = ADDED_TO.contains(&(section, name)) && !written.starts_with('[');
     let (open, close) = if brackets { ("[", "]") } else { ("", "") };
@@ -225,9 +235,9 @@ pub fn read_all(
     diagnostics: &mut Diagnostics,
 ) -> PassThrough {
     let mut pass = PassThrough::default();
-    for (name, section) in TABLES {
+    for (name, section) in tables() {
         if let Some(entry) = table.get(name) {
-            read(*section, &format!("{header}.{name}"), &entry.node, members, &mut pass, diagnostics);
+            read(section, &format!("{header}.{name}"), &entry.node, members, &mut pass, diagnostics);
         }
     }
     pass

@@ -9,10 +9,19 @@ use crate::model::value::{self, invalid, wrong_type};
 use crate::model::{Health, Piece, Probe, Ready, Span};
 
 /// The probes, by key; `status` belongs to `http`.
-const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "fd", "listening"];
+pub const PROBES: &[&str] = &["tcp", "unix", "http", "status", "file", "command", "fd", "listening"];
 /// What people write as a key though it is one of `ready`; a `command` is more likely meant to be `exec`.
 pub const READY: &[&str] = &["dbus", "pid-file", "tcp", "unix", "http", "file", "fd", "listening"];
-const WORDS: &[&str] = &["exec", "notify", "oneshot"];
+/// The words of `ready`.
+pub const WORDS: &[&str] = &["exec", "notify", "oneshot"];
+/// What `health` takes beside its probes.
+pub const HEALTH: &[&str] = &["interval-sec", "failures"];
+/// What `ready` takes instead of probes.
+pub const OTHERWISE: &[&str] = &["dbus", "pid-file"];
+/// What `fd` can be: the standard streams are no signal of readiness.
+pub const FD: (i64, i64) = (3, 1023);
+/// What `failures` can be.
+pub const FAILURES_RANGE: (i64, i64) = (1, 1000);
 /// `health` without `interval-sec`.
 const INTERVAL: Span = Span::seconds("10s", 10);
 /// `health` without `failures`.
@@ -53,7 +62,7 @@ pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnosti
             return read(&entry.node, around, diagnostics);
         }
     }
-    value::unknown_keys("`ready`", table, &[PROBES, &["dbus", "pid-file"]].concat(), diagnostics);
+    value::unknown_keys("`ready`", table, &[PROBES, OTHERWISE].concat(), diagnostics);
     probes("ready", node, table, around, diagnostics).map(Ready::Probe)
 }
 
@@ -88,13 +97,13 @@ pub fn health(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnost
         ));
         return None;
     };
-    value::unknown_keys("`health`", table, &[PROBES, &["interval-sec", "failures"]].concat(), diagnostics);
+    value::unknown_keys("`health`", table, &[PROBES, HEALTH].concat(), diagnostics);
     let interval = match table.get("interval-sec") {
         Some(entry) => finite("interval-sec", &entry.node, diagnostics)?,
         None => INTERVAL,
     };
     let failures = match table.get("failures") {
-        Some(entry) => value::integer("failures", &entry.node, (1, 1000), diagnostics)?,
+        Some(entry) => value::integer("failures", &entry.node, FAILURES_RANGE, diagnostics)?,
         None => i64::from(FAILURES),
     };
     let probes = probes("health", node, table, around, diagnostics)?;
@@ -221,7 +230,7 @@ fn probe(
             Some(Probe::Command(argv))
         }
         "fd" => {
-            let number = value::integer(name, node, (3, 1023), diagnostics)?;
+            let number = value::integer(name, node, FD, diagnostics)?;
             u32::try_from(number).ok().map(Probe::Fd)
         }
         _ => match node.value {

@@ -85,7 +85,7 @@ pub fn merge<'a>(
             Role::Timed
         }
         _ if timed => Role::Timed,
-        Some(entry) => match value::word("start", &entry.node, &["auto", "manual"], diagnostics) {
+        Some(entry) => match value::word("start", &entry.node, keys::START, diagnostics) {
             Some("manual") => Role::Manual,
             _ => Role::Auto,
         },
@@ -275,8 +275,8 @@ fn change(
     names: &Names<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Change {
-    let words = ["restart", "roll", "keep", "reload"];
-    let refresh = table.get("refresh").and_then(|entry| value::word("refresh", &entry.node, &words, diagnostics));
+    let refresh =
+        table.get("refresh").and_then(|entry| value::word("refresh", &entry.node, keys::REFRESH, diagnostics));
     if let (Some("roll"), false, Some(entry)) = (refresh, instances, table.get("refresh")) {
         diagnostics.push(Diagnostic::new(
             Code::Conflict,

@@ -230,9 +230,8 @@ fn paths(key: &str, table: &Table, names: &Names<'_>, diagnostics: &mut Diagnost
 }
 
 fn hardening(table: &Table, diagnostics: &mut Diagnostics) -> Hardening {
-    let word = table
-        .get("hardening")
-        .and_then(|entry| value::word("hardening", &entry.node, &["none", "basic", "strict"], diagnostics));
+    let word =
+        table.get("hardening").and_then(|entry| value::word("hardening", &entry.node, keys::HARDENING, diagnostics));
     match word {
         Some("basic") => Hardening::Basic,
         Some("strict") => Hardening::Strict,

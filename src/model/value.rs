@@ -13,7 +13,7 @@ use crate::suggest;
 use crate::unit::value::is_noncharacter;
 
 /// The suffixes of systemd's unit types.
-const UNIT_SUFFIXES: &[&str] = &[
+pub const UNIT_SUFFIXES: &[&str] = &[
     ".service",
     ".socket",
     ".target",

@@ -51,8 +51,8 @@ impl Notes {
             let name = &*entry.name;
             if let Some((section, directive, _)) = keys::find(name).and_then(|key| key.directive) {
                 self.directive(section, directive, &entry.key);
-            } else if let Some((_, section)) = pass::TABLES.iter().find(|(table, _)| *table == name) {
-                self.directives(*section, entry.node.as_table());
+            } else if let Some((_, section)) = pass::tables().find(|(table, _)| *table == name) {
+                self.directives(section, entry.node.as_table());
             } else if name == "credentials" {
                 self.credentials(entry.node.as_table());
             }
