@@ -111,6 +111,8 @@ install-files:
 	install -D -t "$(DESTDIR)/usr/lib/systemd/user-generators" "$(BUILT)/copse-generator"
 	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/system" $(wildcard units/*.service units/*.target)
 	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/user" $(wildcard units/user/*)
+	install -d "$(DESTDIR)/usr/share/copse"
+	"$(BUILT)/copse" schema > "$(DESTDIR)/usr/share/copse/copse.schema.json"
 	for page in $(wildcard man/*.[0-9]); do \
 	    install -D -m 644 -t "$(DESTDIR)/usr/share/man/man$${page##*.}" "$$page"; \
 	done

@@ -59,6 +59,12 @@ fn value_of(value: &DeValue<'_>) -> Value {
 }
 
 #[test]
+fn the_command_prints_it() {
+    let printed = std::process::Command::new(env!("CARGO_BIN_EXE_copse")).arg("schema").output().unwrap();
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), schema::text());
+}
+
+#[test]
 fn what_copse_takes_the_schema_takes() {
     let validator = validator();
     let files: Vec<_> = ["examples", "tests/cases"].into_iter().flat_map(files).collect();
