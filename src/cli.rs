@@ -5,6 +5,8 @@
 
 mod check;
 mod clock;
+mod compile;
+mod directory;
 pub mod exit;
 mod explain;
 mod habits;
@@ -43,6 +45,7 @@ struct Copse {
 enum Verb {
     Check(check::Check),
     Render(render::Render),
+    Compile(compile::Compile),
     Explain(explain::Explain),
     Schema(schema::Schema),
     Status(status::Status),
@@ -77,6 +80,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     match copse.verb.unwrap_or_else(|| Verb::List(status::List::default())) {
         Verb::Check(check) => check.run(scope),
         Verb::Render(render) => render.run(scope),
+        Verb::Compile(compile) => compile.run(scope),
         Verb::Explain(explain) => explain.run(),
         Verb::Schema(schema) => schema.run(),
         Verb::Status(status) => status.run(scope),

@@ -36,14 +36,26 @@ pub struct Target {
 /// All units of `group`, with their links, as paths below the generator's directory.
 #[must_use]
 pub fn generate(group: &Group, target: Target) -> UnitTree {
-    let context = Context::new(group, target);
+    tree(&Context::new(group, target))
+}
+
+/// The same units for a package that ships them instead of the group file, as paths below its unit directory. Nothing
+/// in them depends on the machine that they are made on; what starts the target is said in its `[Install]`, and it isn't
+/// marked to be filled by the generator.
+#[must_use]
+pub fn compile(group: &Group, systemd: Systemd) -> UnitTree {
+    tree(&Context::compiled(group, systemd))
+}
+
+fn tree(context: &Context) -> UnitTree {
+    let group = context.group;
     let mut tree = UnitTree::default();
-    target::write(&context, &mut tree);
+    target::write(context, &mut tree);
     for (name, process) in &group.processes {
-        process::write(&context, name, process, &mut tree);
+        process::write(context, name, process, &mut tree);
     }
     for (name, setup) in &group.setup {
-        setup::write(&context, name, setup, &mut tree);
+        setup::write(context, name, setup, &mut tree);
     }
     tree
 }

@@ -25,6 +25,8 @@ pub enum Section {
     Timer,
     /// `[Slice]`
     Slice,
+    /// `[Install]`, which only compiled units have: a generated one can't be enabled.
+    Install,
 }
 
 impl Section {
@@ -37,6 +39,7 @@ impl Section {
             Self::Socket => "Socket",
             Self::Timer => "Timer",
             Self::Slice => "Slice",
+            Self::Install => "Install",
         }
     }
 }

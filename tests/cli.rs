@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 use snapbox::{IntoData as _, assert_data_eq, str};
 use tempfile::TempDir;
 
+#[path = "cli/compile.rs"]
+mod compile;
+
 const WEB: &str = "\
 descripton = \"Web\"
 

@@ -32,12 +32,17 @@ pub struct Input {
     cpus: Option<u32>,
 
     /// The version of systemd that the units are for [default: the installed one, or else the newest known].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(Systemd::OLDEST.version)..))]
+    #[arg(long, value_name = "N", value_parser = systemd_version())]
     systemd_version: Option<u32>,
 
     /// The group's name where `-` stands for a file.
     #[arg(long, value_name = "GROUP", default_value = "stdin", value_parser = group_name)]
     stdin_name: GroupName,
+}
+
+/// The versions that units can be made for.
+pub fn systemd_version() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(Systemd::OLDEST.version)..)
 }
 
 fn group_name(text: &str) -> Result<GroupName, &'static str> {
@@ -89,12 +94,7 @@ impl Input {
                 loaded.groups.extend(chosen(outcome.groups, &names)?);
             }
         }
-        for group in &mut loaded.groups {
-            if let Some(source) = &group.source {
-                group.diagnostics.extend(model::left_out(source, systemd));
-                group.diagnostics.sort();
-            }
-        }
+        say_left_out(&mut loaded, systemd);
         Ok(Loaded { outcome: loaded, directories, systemd })
     }
 
@@ -122,6 +122,16 @@ impl Input {
             }
         };
         FoundGroup { name, path, source, diagnostics }
+    }
+}
+
+/// Adds what that systemd doesn't take, and so is left out of the units.
+pub fn say_left_out(outcome: &mut Outcome, systemd: Systemd) {
+    for group in &mut outcome.groups {
+        if let Some(source) = &group.source {
+            group.diagnostics.extend(model::left_out(source, systemd));
+            group.diagnostics.sort();
+        }
     }
 }
 

@@ -13,7 +13,8 @@ pub(super) fn write(context: &Context, tree: &mut UnitTree) {
         tree.file(drop_in_path(name), &target(context, true));
     } else {
         tree.file(name.as_str(), &target(context, false));
-        for wanting in &context.group.wanted_by {
+        // A package's target is enabled by who installs it, or by a preset.
+        for wanting in context.group.wanted_by.iter().filter(|_| !context.compiled) {
             tree.link(format!("{wanting}.wants/{name}"), format!("../{name}"));
         }
     }
@@ -38,7 +39,7 @@ fn target(context: &Context, filled: bool) -> Unit {
     }
     context.documentation(&mut unit);
     context.source(&mut unit);
-    if !filled {
+    if !filled && !context.compiled {
         unit.push_why(Section::Unit, "how copse knows its own", "X-CopseGroup", yes());
     }
     unit.push_why(
@@ -61,6 +62,11 @@ fn target(context: &Context, filled: bool) -> Unit {
     context.names(&mut unit, "Before", &group.before);
     context.names(&mut unit, "Conflicts", &group.conflicts);
     context.pass(&mut unit, &group.target, |section| section == Section::Unit);
+    if context.compiled {
+        for line in Value::names(group.wanted_by.iter().map(String::as_str)) {
+            unit.push(Section::Install, "WantedBy", line);
+        }
+    }
     unit
 }
 

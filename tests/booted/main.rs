@@ -16,6 +16,7 @@
 //! A situation cleans up after itself ([`group::Group`] does by itself), and never sleeps to let something
 //! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
 
+mod compiled;
 mod details;
 mod editing;
 mod examples;
@@ -65,6 +66,7 @@ const SITUATIONS: &[&[Situation]] = &[
     setting_up::SITUATIONS,
     editing::SITUATIONS,
     sockets::SITUATIONS,
+    compiled::SITUATIONS,
     details::SITUATIONS,
     status::SITUATIONS,
     status::logs::SITUATIONS,

@@ -14,6 +14,7 @@ fn pages(section: Section) -> &'static [&'static str] {
         Section::Socket => &["socket", "exec", "kill", "resource-control"],
         Section::Timer => &["timer"],
         Section::Slice => &["slice", "resource-control"],
+        Section::Install => &["unit"],
     }
 }
 
