@@ -1,3 +1,20 @@
 //! What other process managers' files become: a group file that means the same, and notes on what it can't say.
 
+pub mod dotenv;
 pub mod group_file;
+pub mod procfile;
+
+/// Something about a line of a file that is imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The line, counted from one.
+    pub line: usize,
+    /// What is to be said of it.
+    pub text: String,
+}
+
+impl Remark {
+    fn new(line: usize, text: impl Into<String>) -> Self {
+        Self { line, text: text.into() }
+    }
+}

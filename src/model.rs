@@ -31,7 +31,7 @@ mod text;
 mod value;
 mod version;
 
-pub use command::{is_plain_word, toml_string};
+pub use command::{LONGEST_WORD, is_plain_word, toml_string};
 pub use group::{Context, read};
 pub use text::{is_variable, spelled};
 pub use version::left_out;

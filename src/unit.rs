@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub mod environment_file;
 pub mod name;
 #[cfg(test)]
 pub(crate) mod syntax;

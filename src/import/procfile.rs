@@ -1,0 +1,241 @@
+//! Procfiles, as foreman and honcho read them.
+//!
+//! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.87, and on honcho/environ.py of honcho 2.0,
+//! which agree but for what is said below.
+
+use std::path::Path;
+
+use super::Remark;
+use super::dotenv::{Variable, lines};
+use super::group_file::{GroupFile, Table, Value};
+use crate::model::{self, Text};
+use crate::unit::name::ProcessName;
+
+mod words;
+use words::Command;
+
+/// A line `NAME: COMMAND`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name as it stands there.
+    pub name: String,
+    /// The command, a line for `/bin/sh`.
+    pub command: String,
+    /// The line, counted from one.
+    pub line: usize,
+}
+
+/// The entries of a Procfile, and remarks on lines that are none; on comments and empty lines there are none.
+#[must_use]
+pub fn read(text: &str) -> (Vec<Entry>, Vec<Remark>) {
+    let (mut entries, mut remarks) = (Vec::new(), Vec::new());
+    for (at, line) in lines(text) {
+        let bare = line.trim();
+        if bare.is_empty() || bare.starts_with('#') {
+            continue;
+        }
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        match line.split_once(':').filter(|(name, _)| is_name(name)) {
+            None => remarks.push(Remark::new(at, "not `NAME: COMMAND`: left out, as foreman does")),
+            Some((name, command)) if command.trim().is_empty() => {
+                remarks.push(Remark::new(at, format!("`{name}` has no command: left out")));
+            }
+            Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_WORD => {
+                remarks.push(Remark::new(at, format!("`{name}` has a command that no process can be given: left out")));
+            }
+            Some((name, command)) => {
+                let command = command.trim().to_owned();
+                entries.push(Entry { name: name.to_owned(), command, line: at });
+            }
+        }
+    }
+    (entries, remarks)
+}
+
+/// How many instances of each process, as in foreman's `--formation`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Formation {
+    /// Those named, with their numbers.
+    named: Vec<(String, u16)>,
+    /// The number of all others.
+    others: u16,
+}
+
+impl Default for Formation {
+    fn default() -> Self {
+        Self { named: Vec::new(), others: 1 }
+    }
+}
+
+impl Formation {
+    /// Reads `web=2,worker=4`. With one, what it doesn't name isn't run, unless `all=N` says otherwise.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let mut formation = Self { named: Vec::new(), others: 0 };
+        for pair in text.split(',').map(str::trim) {
+            let number =
+                pair.split_once('=').and_then(|(name, number)| Some((name.trim(), number.trim().parse().ok()?)));
+            match number {
+                Some((_, 1000..)) => return Err(format!("`{pair}` are more than 999 instances")),
+                Some(("all", number)) => formation.others = number,
+                Some((name, number)) if !name.is_empty() => formation.named.push((name.to_owned(), number)),
+                _ => return Err(format!("`{pair}` isn't `NAME=NUMBER`")),
+            }
+        }
+        Ok(formation)
+    }
+
+    /// How many of this process.
+    #[must_use]
+    pub fn of(&self, process: &str) -> u16 {
+        let last = self.named.iter().rfind(|(name, _)| name == process);
+        last.map_or(self.others, |(_, number)| *number)
+    }
+
+    /// A name in it that is none of `known`.
+    pub fn unknown<'f>(&'f self, known: impl Iterator<Item = &'f str> + Clone) -> Option<&'f str> {
+        self.named.iter().map(|(name, _)| name.as_str()).find(|name| !known.clone().any(|known| known == *name))
+    }
+}
+
+/// What a Procfile doesn't say itself.
+#[derive(Debug, Clone)]
+pub struct Surroundings<'a> {
+    /// How many of each.
+    pub formation: &'a Formation,
+    /// The first port; each process's own begins a hundred later than the one's before.
+    pub port: u16,
+    /// The variables of `.env` files. `PORT` isn't one of them: it is the first port.
+    pub variables: &'a [Variable],
+    /// The absolute path of a file that has the variables; without, the group file gets them.
+    pub environment_file: Option<&'a Path>,
+    /// Where the processes run: the Procfile's directory, absolute.
+    pub directory: &'a Path,
+}
+
+/// The first port when nobody names one: foreman's and honcho's.
+pub const PORT: u16 = 5000;
+
+/// The distance of two processes' ports.
+const PORTS: usize = 100;
+
+/// The name of the entry that is no process: what Heroku runs once before each release, migrations for instance.
+const RELEASE: &str = "release";
+
+/// The group that these entries are.
+#[must_use]
+pub fn group(entries: &[Entry], around: &Surroundings<'_>) -> (GroupFile, Vec<Remark>) {
+    let mut file = GroupFile::default();
+    let mut remarks = Vec::new();
+    defaults(&mut file.defaults, around);
+    for (index, entry) in entries.iter().enumerate() {
+        let number = around.formation.of(&entry.name);
+        if number == 0 {
+            file.group.comment(format!("Not in the formation, and so not here: {}: {}", entry.name, entry.command));
+            continue;
+        }
+        let setup = entry.name == RELEASE;
+        let name = name(&entry.name, &file);
+        if name.as_str() != entry.name {
+            remarks.push(Remark::new(entry.line, format!("`{}` is called `{name}` here", entry.name)));
+        }
+        let table = if setup { file.setup(name.as_str()) } else { file.process(name.as_str()) };
+        command(table, &entry.command, around);
+        if setup {
+            table.comment("Runs to its end before the processes start.");
+        }
+        port(table, entry, index, setup, around, &mut remarks);
+        if number > 1 && setup {
+            remarks.push(Remark::new(entry.line, "`release` runs once, not several times at once"));
+        } else if number > 1 {
+            table.set("instances", i64::from(number));
+        }
+        own_name(table, entry, !setup && number > 1);
+    }
+    (file, remarks)
+}
+
+/// What all processes have in common.
+fn defaults(table: &mut Table, around: &Surroundings<'_>) {
+    let directory = Text::literal(around.directory.display().to_string());
+    table.set("working-directory", model::spelled(&directory).unwrap_or_default());
+    match around.environment_file {
+        Some(path) => {
+            let path = Text::literal(path.display().to_string());
+            table.set("environment-file", model::spelled(&path).unwrap_or_default());
+        }
+        None => around.variables.iter().for_each(|variable| {
+            let value = model::spelled(&Text::literal(variable.value.as_str()));
+            table.table("environment").set(&variable.name, value.unwrap_or_default());
+        }),
+    }
+}
+
+/// A name that a process can have here and no other has yet.
+fn name(written: &str, file: &GroupFile) -> ProcessName {
+    let lower = written.to_ascii_lowercase();
+    let begins = lower.trim_start_matches(['_', '-']);
+    let stem = if begins.is_empty() { "process" } else { begins };
+    let taken = |name: &str| file.setup.iter().chain(&file.processes).any(|(other, _)| other == name);
+    let mut numbered = (2..).map(|number: usize| format!("{stem}-{number}"));
+    let free = std::iter::once(stem.to_owned()).chain(&mut numbered).find(|name| !taken(name)).unwrap_or_default();
+    ProcessName::new(&free).expect("letters, digits, `_` and `-`, of which the last two don't come first")
+}
+
+fn command(table: &mut Table, written: &str, around: &Surroundings<'_>) {
+    // systemd looks for a program in a path of its own, a shell in the `PATH` of its environment.
+    let own_path = around.variables.iter().any(|variable| variable.name == "PATH");
+    let by_name = |words: &[Text]| !words.first().is_some_and(|program| program.leading().contains('/'));
+    let words = match words::read(written) {
+        Command::Words(words) if own_path && by_name(&words) => None,
+        Command::Words(words) => Value::command(&words),
+        Command::Script => None,
+    };
+    match words {
+        Some(words) => table.set("exec", words),
+        None => table.set("shell", model::spelled(&Text::literal(written)).unwrap_or_default()),
+    }
+}
+
+fn port(
+    table: &mut Table,
+    entry: &Entry,
+    index: usize,
+    setup: bool,
+    around: &Surroundings<'_>,
+    remarks: &mut Vec<Remark>,
+) {
+    let port = usize::from(around.port) + index * PORTS;
+    let last = port + usize::from(around.formation.of(&entry.name)) - 1;
+    let Ok(port) = i64::try_from(port) else { return };
+    match last {
+        0 | 65_536.. => remarks.push(Remark::new(entry.line, format!("`{}` has no port: {port} is none", entry.name))),
+        // A step takes no `port`, and hardly needs one.
+        _ if setup && !names(&entry.command, "PORT") => {}
+        _ if setup => table.table("environment").set("PORT", port),
+        _ => table.set("port", port),
+    }
+}
+
+/// `$PS`, foreman's name for a process, and honcho's: hardly anything asks for them.
+fn own_name(table: &mut Table, entry: &Entry, instances: bool) {
+    let number = if instances { "{instance}" } else { "1" };
+    for variable in ["PS", "HONCHO_PROCESS_NAME"].into_iter().filter(|variable| names(&entry.command, variable)) {
+        table.table("environment").set(variable, format!("{}.{number}", entry.name));
+    }
+}
+
+/// Whether the command names this variable.
+fn names(command: &str, variable: &str) -> bool {
+    command.split('$').skip(1).any(|behind| {
+        let name = behind.strip_prefix('{').unwrap_or(behind);
+        name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::diagnostic::{Diagnostic, Severity, SourceFile};
+use crate::model::{Context, Group};
+use crate::scope::Scope;
+use crate::source::Source;
+use crate::unit::name::GroupName;
+
+const ALL: Formation = Formation { named: Vec::new(), others: 1 };
+
+fn around(formation: &Formation) -> Surroundings<'_> {
+    Surroundings { formation, port: PORT, variables: &[], environment_file: None, directory: Path::new("/srv/app") }
+}
+
+fn imported(text: &str, around: &Surroundings<'_>) -> (String, Vec<(usize, String)>) {
+    let (entries, mut remarks) = read(text);
+    let (file, more) = group(&entries, around);
+    remarks.extend(more);
+    (file.to_string(), remarks.into_iter().map(|remark| (remark.line, remark.text)).collect())
+}
+
+#[test]
+fn a_procfile_becomes_a_group_file() {
+    let text = "\
+# the site
+release: bin/rails db:migrate
+web: bundle exec puma -p $PORT -C config/puma.rb
+worker: RAILS_MAX_THREADS=5 bundle exec sidekiq
+css: yarn build:css --watch
+";
+    let variables = [Variable { name: "RAILS_ENV".to_owned(), value: "production".to_owned() }];
+    let formation = Formation::new("web=2, worker=1,release=1").unwrap();
+    let (file, remarks) = imported(text, &Surroundings { variables: &variables, ..around(&formation) });
+    assert_eq!(
+        file,
+        r#"# Not in the formation, and so not here: css: yarn build:css --watch
+
+[defaults]
+environment = { RAILS_ENV = "production" }
+working-directory = "/srv/app"
+
+# Runs to its end before the processes start.
+[setup.release]
+exec = "bin/rails db:migrate"
+
+[process.web]
+exec = "bundle exec puma -p {env:PORT} -C config/puma.rb"
+port = 5100
+instances = 2
+
+[process.worker]
+shell = "RAILS_MAX_THREADS=5 bundle exec sidekiq"
+port = 5200
+"#
+    );
+    assert_eq!(remarks, []);
+}
+
+#[test]
+fn a_shell_s_own_braces_are_no_placeholders() {
+    let (file, _) = imported("a: echo ${process} ${group:-x} {instance}\n", &around(&ALL));
+    assert!(file.contains(r#"shell = "echo ${{process}} ${group:-x} {{instance}}""#), "{file}");
+    let read = meant(&file).unwrap();
+    let words = &read.processes.values().next().unwrap().service.exec;
+    assert_eq!(words[2], Text::literal("echo ${process} ${group:-x} {instance}"));
+}
+
+#[test]
+fn a_path_of_its_own_is_the_shell_s_to_search() {
+    let variables = [Variable { name: "PATH".to_owned(), value: "/opt/bin".to_owned() }];
+    let (file, _) = imported("a: puma\nb: bin/x\n", &Surroundings { variables: &variables, ..around(&ALL) });
+    assert!(file.contains("shell = \"puma\"") && file.contains("exec = \"bin/x\""), "{file}");
+}
+
+#[test]
+fn the_variables_may_be_in_a_file() {
+    let variables = [Variable { name: "SECRET".to_owned(), value: "x".to_owned() }];
+    let path = Some(Path::new("/etc/shop/env"));
+    let (file, _) = imported("a: b\n", &Surroundings { variables: &variables, environment_file: path, ..around(&ALL) });
+    assert!(file.contains("environment-file = \"/etc/shop/env\"") && !file.contains("SECRET"), "{file}");
+}
+
+#[test]
+fn what_the_tools_call_a_process_is_there_for_who_asks() {
+    let formation = Formation::new("all=1,a=2").unwrap();
+    let (file, _) = imported("a: log $PS\nB: log ${HONCHO_PROCESS_NAME}\nc: log $PSI\n", &around(&formation));
+    assert!(file.contains(r#"environment = { PS = "a.{instance}" }"#), "{file}");
+    assert!(file.contains(r#"environment = { HONCHO_PROCESS_NAME = "B.1" }"#), "{file}");
+    assert!(!file.contains("c.1"), "{file}");
+}
+
+#[test]
+fn lines_that_are_no_entry_are_remarked() {
+    let (entries, remarks) = read("\n# c\r\n  # d\nticker ./ticker\nweb :x\n a: b\nb:\nc:  \nd: e \r\nè: f\ng:h");
+    let remarks: Vec<_> = remarks.iter().map(|remark| (remark.line, remark.text.as_str())).collect();
+    let no_entry = "not `NAME: COMMAND`: left out, as foreman does";
+    assert_eq!(
+        remarks,
+        [
+            (4, no_entry),
+            (5, no_entry),
+            (6, no_entry),
+            (7, "`b` has no command: left out"),
+            (8, "`c` has no command: left out"),
+            (10, no_entry),
+        ]
+    );
+    let entries: Vec<_> = entries.iter().map(|entry| (&*entry.name, &*entry.command, entry.line)).collect();
+    assert_eq!(entries, [("d", "e", 9), ("g", "h", 11)]);
+}
+
+#[test]
+fn names_are_made_to_fit() {
+    let (file, remarks) = imported("Web: a\nweb: b\n_x: c\n__: d\nweb: e\n", &around(&ALL));
+    for name in ["web", "web-2", "x", "process", "web-3"] {
+        assert!(file.contains(&format!("[process.{name}]")), "{name}: {file}");
+    }
+    assert_eq!(
+        remarks,
+        [
+            (1, "`Web` is called `web` here".to_owned()),
+            (2, "`web` is called `web-2` here".to_owned()),
+            (3, "`_x` is called `x` here".to_owned()),
+            (4, "`__` is called `process` here".to_owned()),
+            (5, "`web` is called `web-3` here".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn formations_as_foreman_reads_them() {
+    for (text, web, other) in [("web=2", 2, 0), ("web=2,all=3", 2, 3), ("all=0, web = 2", 2, 0), ("web=1,web=4", 4, 0)]
+    {
+        let formation = Formation::new(text).unwrap();
+        assert_eq!((formation.of("web"), formation.of("other")), (web, other), "{text}");
+    }
+    assert_eq!(Formation::default().of("web"), 1);
+    for (text, why) in [
+        ("web", "`web` isn't `NAME=NUMBER`"),
+        ("", "`` isn't `NAME=NUMBER`"),
+        ("web=x", "`web=x` isn't `NAME=NUMBER`"),
+        ("=1", "`=1` isn't `NAME=NUMBER`"),
+        ("web=-1", "`web=-1` isn't `NAME=NUMBER`"),
+        ("web=1000", "`web=1000` are more than 999 instances"),
+    ] {
+        assert_eq!(Formation::new(text), Err(why.to_owned()));
+    }
+    assert_eq!(Formation::new("web=1,wob=2").unwrap().unknown(["web"].into_iter()), Some("wob"));
+}
+
+#[test]
+fn there_are_only_so_many_ports() {
+    let (file, remarks) = imported("a: b\nc: d\n", &Surroundings { port: 65_500, ..around(&ALL) });
+    assert!(file.contains("port = 65500") && !file.contains("65600"), "{file}");
+    assert_eq!(remarks, [(2, "`c` has no port: 65600 is none".to_owned())]);
+}
+
+#[test]
+fn release_runs_once_and_knows_its_port_if_it_asks() {
+    let formation = Formation::new("release=2").unwrap();
+    let (file, remarks) = imported("a: b\nrelease: x $PORT\n", &around(&formation));
+    assert!(file.contains("[setup.release]\nexec = \"x {env:PORT}\"\nenvironment = { PORT = 5100 }"), "{file}");
+    assert_eq!(remarks, [(2, "`release` runs once, not several times at once".to_owned())]);
+}
+
+/// What the group file means, or what is wrong with it.
+fn meant(text: &str) -> Result<Group, String> {
+    let file = SourceFile { path: PathBuf::from("/etc/copse/shop.toml"), text: text.to_owned() };
+    let source = Source { name: GroupName::new("shop").unwrap(), file: Arc::new(file), drop_ins: Vec::new() };
+    let (group, diagnostics) = model::read(&source, &Context { scope: Scope::System, cpus: 2 });
+    let errors: Vec<_> =
+        diagnostics.iter().filter(|found| found.severity() == Severity::Error).map(Diagnostic::line).collect();
+    group.ok_or_else(|| format!("{}\n{text}", errors.join("\n")))
+}
+
+fn any_procfile() -> impl Strategy<Value = String> {
+    let piece = "([ -~]|\\{(instance|env:PORT|proces)\\}|\\$PORT|\\$\\{PORT\\}|[\t\r\u{b}\0ä\u{fffe}\u{2028}]){0,30}";
+    let line = ("[A-Za-z0-9_-]{0,3}:? {0,2}", piece).prop_map(|(name, command)| name + &command);
+    prop::collection::vec(line, 0..6).prop_map(|lines| lines.join("\n"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn whatever_a_procfile_holds_the_group_file_is_valid_and_runs_just_that(
+        text in any_procfile(),
+        environment in "([A-Za-z_.]{1,3} ?= ?['\"]?([ -~]|[\u{1}\\\\ä\u{fffe}]){0,9}['\"]?( #x)?\n){0,4}",
+        in_file in any::<bool>(),
+        number in 0..4_u16,
+        port in 1..u16::MAX,
+    ) {
+        let (entries, _) = read(&text);
+        let formation = Formation { named: Vec::new(), others: number };
+        let variables = crate::import::dotenv::read(&environment).variables;
+        let (file, _) = group(&entries, &Surroundings {
+            formation: &formation,
+            port,
+            variables: &variables,
+            environment_file: in_file.then_some(Path::new("/etc/x")),
+            directory: Path::new("/srv/my app"),
+        });
+        if file.processes.is_empty() {
+            return Ok(());
+        }
+        let group = meant(&file.to_string()).map_err(TestCaseError::fail)?;
+        let scripts = |words: &[Text]| words.first() == Some(&Text::literal("/bin/sh")) && words.len() == 3;
+        for (entry, (_, process)) in entries.iter().filter(|entry| entry.name != "release").zip(&file.processes) {
+            if let Some(Value::String(_)) = process.get("shell") {
+                let found = group.processes.values().any(|process| {
+                    scripts(&process.service.exec) && process.service.exec[2] == Text::literal(entry.command.as_str())
+                });
+                prop_assert!(found, "{:?}\n{}", entry, file);
+            }
+        }
+    }
+}
