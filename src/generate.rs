@@ -13,6 +13,7 @@ mod command;
 mod context;
 mod hardening;
 mod lost;
+mod pinned;
 mod process;
 mod service;
 mod setup;
@@ -22,7 +23,8 @@ mod text;
 mod timer;
 
 use context::Context;
-pub use lost::{gone, invalid, is_gone};
+pub use lost::{gone, invalid, is_gone, leans_on};
+pub use pinned::{PINNED, pin};
 
 /// What the units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

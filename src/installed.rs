@@ -1,16 +1,22 @@
-//! The units that packages and administrators have installed, by name: what a generated one would hide.
+//! The units that packages and administrators have installed, by name: what a generated one would hide, and what
+//! changes a generated one.
 //!
-//! One `readdir` per directory, and nothing per unit: a thousand groups ask about thousands of names.
+//! One `readdir` per directory, and nothing per unit: a thousand groups ask about thousands of names. Only where there
+//! is something for a group it is read, and then once for all groups.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+use crate::diagnostic::SourceFile;
+use crate::history::Overrides;
 use crate::scope::Directories;
+use crate::unit::name::{drop_in_directories, template_of};
 
 /// What is installed.
 #[derive(Debug, Default)]
@@ -19,6 +25,8 @@ pub struct Installed {
     packages: Vec<Folder>,
     /// The administrator's, which hide a generated one.
     administrator: Vec<Folder>,
+    /// What was read of the files that change a unit.
+    texts: Texts,
 }
 
 #[derive(Debug)]
@@ -28,6 +36,19 @@ struct Folder {
     /// On this machine.
     here: PathBuf,
     names: HashSet<OsString>,
+    /// The unit files, sorted.
+    units: Vec<String>,
+    /// The units for which there is a directory of drop-ins, sorted.
+    drop_ins: Vec<String>,
+    /// The same, of directories that reach all units of a type (`service`), or all that begin alike (`a-.service`).
+    wide_drop_ins: Vec<String>,
+}
+
+/// Files that were read, so that one that reaches a thousand groups is read and kept once.
+#[derive(Debug, Default)]
+struct Texts {
+    files: HashMap<PathBuf, Option<Arc<SourceFile>>>,
+    directories: HashMap<PathBuf, Vec<Arc<SourceFile>>>,
 }
 
 impl Installed {
@@ -38,7 +59,26 @@ impl Installed {
         let mut list = |paths: &[PathBuf]| {
             paths.iter().filter_map(|path| Folder::read(directories, path, &mut seen)).collect::<Vec<_>>()
         };
-        Self { packages: list(&directories.units), administrator: list(&directories.administrator) }
+        let (packages, administrator) = (list(&directories.units), list(&directories.administrator));
+        Self { packages, administrator, texts: Texts::default() }
+    }
+
+    /// What administrators and packages say about these units, of which `names` are the generated files (as
+    /// [`crate::generate::unit_names`] lists them, the target first): see [`Overrides`]. What can't be read is left out.
+    pub fn overrides(&mut self, names: &[String]) -> Overrides {
+        let Self { packages, administrator, texts } = self;
+        let mut overrides = Overrides::default();
+        for folder in administrator {
+            overrides.above.extend(folder.units(names).iter().filter_map(|unit| texts.file(folder, unit)));
+            overrides.above.extend(folder.drop_ins(names, texts));
+        }
+        for folder in packages {
+            // Another of their units is never under a generated one's name.
+            let target = names.first().filter(|target| folder.has(target));
+            overrides.below.extend(target.and_then(|target| texts.file(folder, target)));
+            overrides.below.extend(folder.drop_ins(names, texts));
+        }
+        overrides
     }
 
     /// Whether a unit file `target` with `X-CopseGroup=yes` in `[Unit]` is installed, by a package or the
@@ -70,8 +110,36 @@ impl Folder {
             return None;
         }
         let name = |entry: rustix::fs::DirEntry| std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
-        let names = Dir::new(fd).ok()?.filter_map(Result::ok).map(name).collect();
-        Some(Self { path: path.to_owned(), here, names })
+        let names: HashSet<_> = Dir::new(fd).ok()?.filter_map(Result::ok).map(name).collect();
+        let (mut units, mut drop_ins, mut wide_drop_ins) = (Vec::new(), Vec::new(), Vec::new());
+        for name in names.iter().filter_map(|name| name.to_str()) {
+            match name.rsplit_once('.') {
+                Some((_, "wants" | "requires" | "upholds")) | None => {}
+                Some((unit, "d")) if stem(unit).ends_with('-') || !unit.contains('.') => {
+                    wide_drop_ins.push(unit.into())
+                }
+                Some((unit, "d")) => drop_ins.push(unit.to_owned()),
+                Some(_) => units.push(name.to_owned()),
+            }
+        }
+        units.sort_unstable();
+        drop_ins.sort_unstable();
+        Some(Self { path: path.to_owned(), here, names, units, drop_ins, wide_drop_ins })
+    }
+
+    /// The unit files under one of these names, or of an instance of one, sorted.
+    fn units(&self, names: &[String]) -> Vec<&String> {
+        let mut units: Vec<_> = near(&self.units, names).filter(|unit| is_one_of(unit, names)).collect();
+        units.sort_unstable();
+        units
+    }
+
+    /// The drop-ins that systemd reads for one of these units, or for an instance of one, sorted.
+    fn drop_ins(&self, names: &[String], texts: &mut Texts) -> Vec<Arc<SourceFile>> {
+        let near = near(&self.drop_ins, names).chain(&self.wide_drop_ins);
+        let mut directories: Vec<_> = near.filter(|directory| reaches(directory, names)).collect();
+        directories.sort_unstable();
+        directories.into_iter().flat_map(|directory| texts.directory(self, &format!("{directory}.d"))).collect()
     }
 
     fn has(&self, name: &str) -> bool {
@@ -83,10 +151,73 @@ impl Folder {
     }
 }
 
+impl Texts {
+    fn file(&mut self, folder: &Folder, unit: &str) -> Option<Arc<SourceFile>> {
+        let read = || Some(Arc::new(SourceFile { path: folder.path.join(unit), text: text(&folder.here.join(unit))? }));
+        self.files.entry(folder.path.join(unit)).or_insert_with(read).clone()
+    }
+
+    /// The drop-ins in a directory of `folder`.
+    fn directory(&mut self, folder: &Folder, name: &str) -> Vec<Arc<SourceFile>> {
+        let read = || {
+            let entries = std::fs::read_dir(folder.here.join(name)).into_iter().flatten().flatten();
+            let mut files: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            files.retain(|file| file.ends_with(".conf") && !file.starts_with('.'));
+            files.sort();
+            let path = |file: &String| (folder.path.join(name).join(file), folder.here.join(name).join(file));
+            let files = files.iter().map(path);
+            files.filter_map(|(path, here)| Some(Arc::new(SourceFile { path, text: text(&here)? }))).collect()
+        };
+        self.directories.entry(folder.path.join(name)).or_insert_with(read).clone()
+    }
+}
+
+/// Whether one of these units, or an instance of one, is called so.
+fn is_one_of(unit: &str, names: &[String]) -> bool {
+    names.iter().any(|name| name == unit) || template_of(unit).is_some_and(|template| names.contains(&template))
+}
+
+/// Whether systemd looks into `directory` (given without its `.d`) for drop-ins of one of these units.
+fn reaches(directory: &str, names: &[String]) -> bool {
+    if is_one_of(directory, names) {
+        return true;
+    }
+    let kind = directory.rsplit_once('.').map_or(directory, |(_, kind)| kind);
+    let begin = &directory[..stem(directory).len()];
+    let mut likely = names.iter().filter(|name| name.ends_with(kind) && (begin == kind || name.starts_with(begin)));
+    likely.any(|name| drop_in_directories(name).iter().any(|found| found == directory))
+}
+
+/// Of a sorted list, what begins as a group's units do. Its target and slice, which come first of `names`, tell how.
+fn near<'l>(list: &'l [String], names: &[String]) -> impl Iterator<Item = &'l String> {
+    let beginning = |name: &String| {
+        let stem = stem(name);
+        let rest = &list[list.partition_point(|entry| entry.as_str() < stem)..];
+        &rest[..rest.partition_point(|entry| entry.starts_with(stem))]
+    };
+    let all: Vec<_> = names.iter().take(2).map(beginning).collect();
+    all.into_iter().flatten()
+}
+
+/// What a unit's name begins with, before `@` or the type.
+fn stem(unit: &str) -> &str {
+    &unit[..unit.find('@').or(unit.rfind('.')).unwrap_or(unit.len())]
+}
+
+/// What a file says about a unit; nothing where it masks (a link to `/dev/null`, systemd.unit(5)).
+fn text(path: &Path) -> Option<String> {
+    if std::fs::read_link(path).is_ok_and(|target| target == Path::new("/dev/null")) {
+        return Some(String::new());
+    }
+    read_unit(path)
+}
+
 /// The text of a unit file, if it is a file and of a unit's size.
 fn read_unit(path: &Path) -> Option<String> {
     let metadata = std::fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.len() < 1 << 20).then(|| std::fs::read_to_string(path).ok())?
+    let bytes = (metadata.is_file() && metadata.len() < 1 << 20).then(|| std::fs::read(path).ok())??;
+    // systemd passes over what isn't UTF-8; here it only has to be told from something else.
+    Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// Whether `[Unit]` says `X-CopseGroup=yes` (systemd.syntax(7): blanks around `=`, the last one counts).

@@ -15,6 +15,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod generate;
 pub mod generator;
+pub mod history;
 #[cfg(feature = "cli")]
 pub mod import;
 pub mod installed;
@@ -27,6 +28,7 @@ pub mod notify;
 pub mod pipeline;
 #[cfg(feature = "cli")]
 pub mod plan;
+pub mod private;
 pub mod running;
 pub mod scope;
 pub mod source;

@@ -1,66 +1,62 @@
-//! What the generator remembers until the next boot: the last good text of each group, and units that are gone.
+//! What the generator remembers until the next boot: each group's history, and units that are gone.
 //!
 //! systemd empties the generator's directory before each run, so yesterday's units can't be looked up there. A group
 //! file that somebody broke must not cost a running group its restart policies, and a process that left its group
-//! must still be stopped the way it wants: both are generated again from what is kept here.
-//!
-//! One file, written beside and renamed, only when something changed. It holds group files, which may hold secrets:
-//! nobody but its owner may read it, and one that others could have written isn't believed.
+//! must still be stopped the way it wants: both are generated again from what is kept here. One file (see
+//! [`crate::private`]), written only when something changed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
-
 use crate::diagnostic::{Code, Diagnostic, SourceFile};
-use crate::source::Source;
+use crate::history::pins::{Pin, Pins};
+use crate::history::{History, Overrides, Version};
+use crate::private::{self, Decoder, Encoder, Kept, Record};
+use crate::scope::Directories;
 use crate::unit::name::GroupName;
-
-/// The first line; another version of copse that keeps other things has another number here.
-const FORMAT: &str = "copse last-good 1";
-
-/// How the names of files begin that are being written.
-const TEMPORARY: &str = ".last-good-";
 
 /// What is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// What `"cpus"` meant then.
-    pub cpus: u32,
-    /// Each group as it was last generated without an error.
-    pub groups: BTreeMap<GroupName, Source>,
+    /// What each group was generated from; the last version is what it was when it was last generated without an error.
+    pub histories: BTreeMap<GroupName, History>,
     /// The files of units that left their group while running, by path in the generator's directory.
     pub gone: BTreeMap<String, String>,
 }
 
+/// As much may the texts take that only older versions have, of all groups together, in bytes. `/run` is memory, and the
+/// file is read at each daemon-reload.
+const OLDER_MAX: usize = 8 << 20;
+
 /// A [`Memory`] on disk.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
+    /// The file, with the root and without. None in user scope without `$XDG_RUNTIME_DIR`.
+    paths: Option<(PathBuf, PathBuf)>,
     /// What the file holds.
     found: Vec<u8>,
 }
 
 impl Store {
-    /// Reads the file at `path`. Nothing is remembered where there is none (a boot), or where it isn't to be
+    /// Reads the memory of this scope. Nothing is remembered where there is no file (a boot), or where it isn't to be
     /// believed: then a diagnostic says why.
     #[must_use]
-    pub fn read(path: PathBuf) -> (Self, Memory, Option<Diagnostic>) {
-        let read = read(&path);
-        let found = read.as_ref().cloned().unwrap_or_default();
-        let memory = match read {
-            Ok(bytes) if bytes.is_empty() => Ok(Memory::default()),
-            Ok(bytes) => Memory::decode(&bytes).ok_or_else(|| "it is damaged, or another version's".to_owned()),
-            Err(why) => Err(why),
-        };
-        let diagnostic = memory.as_ref().err().map(|why| {
-            Diagnostic::file(Code::LastGood, &path, format!("what was remembered since the boot is ignored: {why}"))
+    pub fn read(directories: &Directories) -> (Self, Memory, Option<Diagnostic>) {
+        let path = directories.state.as_ref().map(|state| state.join("history"));
+        let mut store = Self { paths: path.map(|path| (directories.rooted(&path), path)), found: Vec::new() };
+        let Some((here, path)) = &store.paths else { return (store, Memory::default(), None) };
+        let memory = private::read_bytes(here).and_then(|bytes| match bytes {
+            None => Ok(Memory::default()),
+            Some(bytes) => {
+                store.found = bytes;
+                private::from_bytes(&store.found)
+            }
         });
-        (Self { path, found }, memory.unwrap_or_default(), diagnostic)
+        let diagnostic = memory.as_ref().err().map(|why| {
+            Diagnostic::file(Code::LastGood, path, format!("what was remembered since the boot is ignored: {why}"))
+        });
+        (store, memory.unwrap_or_default(), diagnostic)
     }
 
     /// Writes `memory`, unless the file holds just that.
@@ -68,243 +64,106 @@ impl Store {
     /// # Errors
     /// Where it couldn't be written; the file is as it was then.
     pub fn write(&self, memory: &Memory) -> Result<(), Diagnostic> {
-        let bytes = memory.encode();
+        let Some((here, path)) = &self.paths else { return Ok(()) };
+        let bytes = private::to_bytes(memory);
         if bytes == self.found {
             return Ok(());
         }
-        write(&self.path, &bytes).map_err(|error| {
-            let message = format!("the last good units can't be kept: {error}");
-            Diagnostic::file(Code::LastGood, &self.path, message)
-        })
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let mut file = match file {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.to_string()),
-    };
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    let own = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0;
-    if !metadata.is_file() || !own {
-        return Err("it isn't a file that only its owner can read and write".into());
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
-    clean(folder);
-    // Two runs at once: each has a file of its own, and the one that ends last is remembered.
-    let beside = folder.join(format!("{TEMPORARY}{}", std::process::id()));
-    let result = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-        .open(&beside)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| std::fs::rename(&beside, path));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
-}
-
-/// Removes what killed runs left.
-fn clean(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY));
-        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
-            let _ = std::fs::remove_file(entry.path());
-        }
+        private::write_bytes(here, &bytes)
+            .map_err(|error| Diagnostic::file(Code::LastGood, path, format!("the history can't be kept: {error}")))
     }
 }
 
 impl Memory {
-    /// A line for each thing, `WORD LENGTH LENGTH`, then that many bytes of each, and a hash at the end: a file that
-    /// was cut off, or that somebody edited, is seen.
-    fn encode(&self) -> Vec<u8> {
-        let mut text = format!("{FORMAT}\ncpus {}\n", self.cpus);
-        for (name, source) in &self.groups {
-            let files = std::iter::once(&source.file).chain(&source.drop_ins);
-            let _ = writeln!(text, "group {} {}", 1 + source.drop_ins.len(), name);
-            for file in files {
-                pair(&mut text, "file", &file.path.to_string_lossy(), &file.text);
+    /// The same, without the oldest versions where older ones than the last take more than [`OLDER_MAX`].
+    pub fn bounded(&mut self) -> &Self {
+        let mut older = Vec::new();
+        for (name, history) in &self.histories {
+            let versions = history.versions.windows(2);
+            older.extend(versions.map(|pair| (pair[0].since, pair[0].own_size(&pair[1]), name.clone())));
+        }
+        let mut size: usize = older.iter().map(|(_, size, _)| size).sum();
+        older.sort();
+        for (_, own, name) in older {
+            if size <= OLDER_MAX {
+                break;
             }
+            size -= own;
+            // Sorted by time, so it is the oldest one of its group.
+            self.histories.entry(name).and_modify(|history| drop(history.versions.remove(0)));
         }
+        self
+    }
+}
+
+impl Kept for Memory {
+    const FORMAT: &'static str = "history 1";
+
+    fn encode(&self, to: &mut Encoder) {
+        self.histories.values().flat_map(|history| &history.versions).for_each(|version| encode(version, to));
         for (path, unit) in &self.gone {
-            pair(&mut text, "gone", path, unit);
+            to.record("gone", &[path, unit]);
         }
-        let hash = hash(text.as_bytes());
-        let _ = writeln!(text, "end {hash}");
-        text.into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let body = text.get(..text.strip_suffix('\n')?.rfind('\n')? + 1)?;
-        if text[body.len()..] != format!("end {}\n", hash(body.as_bytes())) {
-            return None;
-        }
-        let mut rest = body.strip_prefix(FORMAT)?.strip_prefix('\n')?;
+    fn decode(from: &mut Decoder<'_>) -> Option<Self> {
         let mut memory = Self::default();
-        while !rest.is_empty() {
-            let line = take_line(&mut rest)?;
-            match line.split_once(' ')? {
-                ("cpus", number) => memory.cpus = number.parse().ok()?,
-                ("group", about) => {
-                    let (count, name) = about.split_once(' ')?;
-                    let name = GroupName::new(name)?;
-                    let mut files = Vec::new();
-                    for _ in 0..count.parse::<usize>().ok()? {
-                        let lengths = take_line(&mut rest)?.strip_prefix("file ")?;
-                        let (path, text) = take_pair(&mut rest, lengths)?;
-                        files.push(Arc::new(SourceFile { path: path.into(), text: text.to_owned() }));
-                    }
-                    let drop_ins = files.split_off(1.min(files.len()));
-                    let source = Source { name: name.clone(), file: files.pop()?, drop_ins };
-                    memory.groups.insert(name, source);
+        // What `above`, `below` and `pin` belong to.
+        let mut group = None;
+        while let Some(record) = from.record() {
+            let current = group.as_ref().and_then(|name| memory.histories.get_mut(name)?.versions.last_mut());
+            match (record.word, current) {
+                ("version", _) => {
+                    let version = decode(&record, from)?;
+                    let name = version.source.name.clone();
+                    memory.histories.entry(name.clone()).or_default().versions.push(version);
+                    group = Some(name);
                 }
-                ("gone", lengths) => {
-                    let (path, unit) = take_pair(&mut rest, lengths)?;
-                    memory.gone.insert(path.to_owned(), unit.to_owned());
-                }
-                _ => return None,
+                ("above", Some(version)) => version.overrides.above = files(&record, from)?,
+                ("below", Some(version)) => version.overrides.below = files(&record, from)?,
+                ("pin", Some(version)) => version.pins.0.push(Pin::decode(&record, from)?),
+                ("gone", _) => drop(memory.gone.insert(record.field(0)?.to_owned(), record.field(1)?.to_owned())),
+                ("above" | "below" | "pin", None) => return None,
+                _ => {}
             }
         }
         Some(memory)
     }
 }
 
-fn pair(text: &mut String, word: &str, first: &str, second: &str) {
-    let _ = writeln!(text, "{word} {} {}\n{first}{second}", first.len(), second.len());
+/// `version SINCE CPUS STATIC SOURCE`, and what it has of `above TEXT…`, `below TEXT…` and `pin …` after it.
+fn encode(version: &Version, to: &mut Encoder) {
+    let Version { since, source, cpus, static_target, overrides: Overrides { above, below }, pins } = version;
+    let number = to.source(source);
+    let target = if *static_target { "static" } else { "generated" };
+    to.record("version", &[&since.to_string(), &cpus.to_string(), target, &number]);
+    for (word, files) in [("above", above), ("below", below)] {
+        if !files.is_empty() {
+            let numbers: Vec<_> = files.iter().map(|file| to.file(file)).collect();
+            to.record(word, &numbers.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+    }
+    pins.0.iter().for_each(|pin| pin.encode(to));
 }
 
-fn take_line<'t>(rest: &mut &'t str) -> Option<&'t str> {
-    let (line, after) = rest.split_once('\n')?;
-    *rest = after;
-    Some(line)
+fn decode(record: &Record<'_>, from: &Decoder<'_>) -> Option<Version> {
+    Some(Version {
+        since: record.number(0)?,
+        cpus: record.number(1)?,
+        static_target: match record.field(2)? {
+            "static" => true,
+            "generated" => false,
+            _ => return None,
+        },
+        source: from.source(record.field(3)?)?,
+        overrides: Overrides::default(),
+        pins: Pins::default(),
+    })
 }
 
-fn take_pair<'t>(rest: &mut &'t str, lengths: &str) -> Option<(&'t str, &'t str)> {
-    let (first, second) = lengths.split_once(' ')?;
-    let (first, second): (usize, usize) = (first.parse().ok()?, second.parse().ok()?);
-    let both = rest.get(..first.checked_add(second)?)?;
-    *rest = rest[both.len()..].strip_prefix('\n')?;
-    Some((both.get(..first)?, both.get(first..)?))
-}
-
-/// FNV-1a, eight bytes at a time: against accidents. Against malice the file's owner and mode stand.
-fn hash(bytes: &[u8]) -> String {
-    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-    let words = bytes.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    format!("{:016x}", step(words.fold(0xcbf2_9ce4_8422_2325, step), bytes.len() as u64))
+fn files(record: &Record<'_>, from: &Decoder<'_>) -> Option<Vec<Arc<SourceFile>>> {
+    record.fields.iter().map(|field| from.file(field)).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample() -> Memory {
-        let file = |path: &str, text: &str| Arc::new(SourceFile { path: path.into(), text: text.into() });
-        let name = |text: &str| GroupName::new(text).unwrap();
-        let source = |group: &str, drop_ins: Vec<_>| Source {
-            name: name(group),
-            file: file("/etc/copse/x é.toml", "end of it\ngroup 1 x\nnot a line"),
-            drop_ins,
-        };
-        Memory {
-            cpus: 4,
-            groups: BTreeMap::from([
-                (name("a"), source("a", vec![file("/run/copse/a.toml.d/1.toml", ""), file("/2", "2\n")])),
-                (name("b"), source("b", vec![])),
-            ]),
-            gone: BTreeMap::from([("a-b.service".into(), "[Unit]\n".into()), ("x.d/50-copse.conf".into(), "é".into())]),
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        for memory in [Memory::default(), sample()] {
-            assert_eq!(Memory::decode(&memory.encode()), Some(memory));
-        }
-    }
-
-    #[test]
-    fn whatever_is_cut_off_or_changed_is_seen() {
-        let good = sample().encode();
-        for end in 0..good.len() {
-            assert_eq!(Memory::decode(&good[..end]), None, "cut off at {end}");
-        }
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 1;
-            assert_eq!(Memory::decode(&bad), None, "changed at {at}");
-        }
-    }
-
-    #[test]
-    fn another_versions_is_not_understood_even_if_whole() {
-        let body = String::from_utf8(sample().encode()).unwrap().replace("last-good 1", "last-good 2");
-        let body = &body[..body.rfind("end ").unwrap()];
-        assert_eq!(Memory::decode(format!("{body}end {}\n", hash(body.as_bytes())).as_bytes()), None);
-    }
-
-    #[test]
-    fn lengths_that_lie_are_refused() {
-        for lie in
-            ["gone 5 5\nab\n", "gone 18446744073709551615 1\nab\n", "gone 1 1\né\n", "group 0 a\n", "group 9 a\n"]
-        {
-            let body = format!("{FORMAT}\n{lie}");
-            assert_eq!(Memory::decode(format!("{body}end {}\n", hash(body.as_bytes())).as_bytes()), None, "{lie}");
-        }
-    }
-
-    #[test]
-    fn the_file_is_private_and_kept_only_when_changed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("made/last-good");
-        let (store, memory, diagnostic) = Store::read(path.clone());
-        assert_eq!((memory, diagnostic), (Memory::default(), None));
-        store.write(&sample()).unwrap();
-        let inode = std::fs::metadata(&path).unwrap();
-        assert_eq!(inode.mode() & 0o7777, 0o600);
-        let (store, memory, diagnostic) = Store::read(path.clone());
-        assert_eq!((&memory, diagnostic), (&sample(), None));
-        store.write(&memory).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode.ino());
-        // A killed run's is removed on the way.
-        std::fs::write(path.with_file_name(".last-good-4194305"), "").unwrap();
-        store.write(&Memory::default()).unwrap();
-        assert_ne!(std::fs::metadata(&path).unwrap().ino(), inode.ino());
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn what_others_could_have_written_is_not_believed() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("last-good");
-        std::fs::write(&path, sample().encode()).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let (_, memory, diagnostic) = Store::read(path.clone());
-        assert_eq!(memory, Memory::default());
-        assert!(diagnostic.unwrap().message.contains("only its owner"));
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(Store::read(link).2.is_some());
-    }
-}
+mod tests;

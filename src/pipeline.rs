@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::generate;
+use crate::history::Overrides;
 use crate::installed::Installed;
 use crate::model::{self, Context, Group};
 use crate::scope::Directories;
@@ -37,6 +38,8 @@ pub struct GroupOutcome {
     /// A `G.target` that has nothing to do with copse is installed by a package: no file of that name may be
     /// generated, not even to show an error.
     pub foreign_target: bool,
+    /// What administrators and packages say about its units, where there is a `group`.
+    pub overrides: Overrides,
     /// What is wrong with it, in the order of the text.
     pub diagnostics: Diagnostics,
 }
@@ -109,6 +112,17 @@ impl Checks {
         self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
     }
 
+    /// Whether `target` is installed and to be filled (see [`crate::generate::Target`]).
+    #[must_use]
+    pub fn is_static(&self, target: &str) -> bool {
+        self.installed.is_static(target)
+    }
+
+    /// What administrators and packages say about these units, which [`generate::unit_names`] lists.
+    pub fn overrides(&mut self, names: &[String]) -> Overrides {
+        self.installed.overrides(names)
+    }
+
     fn names(&mut self, outcome: &mut GroupOutcome, target: &str) {
         let Some(group) = &outcome.group else { return };
         let names = match guarded(&outcome.path, || generate::unit_names(group)) {
@@ -135,6 +149,7 @@ impl Checks {
         if outcome.diagnostics.has_errors() {
             outcome.group = None;
         } else {
+            outcome.overrides = self.installed.overrides(&names);
             self.taken.extend(names.into_iter().map(|unit| (unit, self.groups.len())));
             self.groups.push(outcome.name.clone());
         }
@@ -153,7 +168,8 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, diagnostics }
+    let overrides = Overrides::default();
+    GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, overrides, diagnostics }
 }
 
 /// Where the process or setup step is defined that `unit` belongs to.

@@ -112,7 +112,7 @@ codes! {
     Warning {
         /// A link that leads nowhere, or round in a circle: nothing was read.
         DanglingLink "dangling-link",
-        /// What the generator remembers since the boot (the last good units) couldn't be read or kept.
+        /// What copse remembers since the boot (the last good units, what runs from which text, pins) couldn't be read, kept or obeyed.
         LastGood "last-good",
         /// The restart settings can never reach the start limit: a failing process is started for ever.
         NeverGivesUp "never-gives-up",

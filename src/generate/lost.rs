@@ -79,15 +79,11 @@ fn short_lines(line: &str) -> Vec<&str> {
 /// copse's) gets the section.
 #[must_use]
 pub fn gone(unit: &str) -> String {
-    if is_gone(unit) {
-        return unit.to_owned();
-    }
-    let mark = format!(
-        "[Unit]\n# no longer in its group: kept until it is stopped, because how to stop it stands here\n{GONE}\n"
-    );
-    match unit.split_once("[Unit]\n") {
-        Some((before, after)) if before.is_empty() || before.ends_with('\n') => format!("{before}{mark}{after}"),
-        _ => format!("{unit}\n{mark}"),
+    match is_gone(unit) {
+        true => unit.to_owned(),
+        false => {
+            marked(unit, "no longer in its group: kept until it is stopped, because how to stop it stands here", GONE)
+        }
     }
 }
 
@@ -95,4 +91,21 @@ pub fn gone(unit: &str) -> String {
 #[must_use]
 pub fn is_gone(unit: &str) -> bool {
     unit.lines().any(|line| line == GONE)
+}
+
+/// A unit's text with a line, and why it is there, on top of `[Unit]`.
+pub(super) fn marked(unit: &str, why: &str, line: &str) -> String {
+    let mark = format!("[Unit]\n# {why}\n{line}\n");
+    match unit.split_once("[Unit]\n") {
+        Some((before, after)) if before.is_empty() || before.ends_with('\n') => format!("{before}{mark}{after}"),
+        _ => format!("{unit}\n{mark}"),
+    }
+}
+
+/// The units without which this one wouldn't be stopped, or fenced, as before; templates for instances.
+pub fn leans_on(unit: &str) -> impl Iterator<Item = String> {
+    let lines = unit.lines().filter_map(|line| line.split_once('='));
+    let values = lines.filter(|(key, _)| matches!(*key, "PartOf" | "Slice" | "Sockets" | "Requires"));
+    let words = values.flat_map(|(_, value)| value.split_ascii_whitespace());
+    words.flat_map(|word| [Some(word.to_owned()), name::template_of(word)]).flatten()
 }

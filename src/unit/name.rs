@@ -126,6 +126,41 @@ pub fn template_of(unit: &str) -> Option<String> {
     (!instance.is_empty()).then(|| format!("{stem}@.{suffix}"))
 }
 
+/// The names under which systemd looks for drop-ins of `unit`, without the `.d`: its own, its template's, those that end
+/// at a dash of it (`a-` for `a-b`), and the type's; the most specific first, each once (systemd.unit(5)).
+///
+/// In which order drop-ins count is another matter: by file name. Of two of the same name the one in the unit directory
+/// that comes first counts, whatever the name; in one directory the more specific.
+#[must_use]
+pub fn drop_in_directories(unit: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    below(unit, &mut names);
+    names.extend(unit.rsplit_once('.').map(|(_, kind)| kind.to_owned()));
+    names
+}
+
+/// As `unit_file_find_dirs` in systemd's src/shared/dropin.c: a template is cut off as the plain unit `a-.service`.
+fn below(unit: &str, names: &mut Vec<String>) {
+    if names.iter().any(|name| name == unit) {
+        return;
+    }
+    names.push(unit.to_owned());
+    let template = template_of(unit);
+    if let Some(template) = &template {
+        below(template, names);
+    }
+    let Some((stem, kind)) = unit.rsplit_once('.') else { return };
+    let (prefix, instance) = stem.split_once('@').map_or((stem, None), |(prefix, instance)| (prefix, Some(instance)));
+    // A dash at the end is left out of account, once.
+    let prefix = prefix.strip_suffix('-').unwrap_or(prefix);
+    let Some(dash) = prefix.rfind('-').filter(|dash| *dash > 0) else { return };
+    let prefix = &prefix[..=dash];
+    match instance.filter(|_| template.is_some()) {
+        Some(instance) => below(&format!("{prefix}@{instance}.{kind}"), names),
+        None => below(&format!("{prefix}.{kind}"), names),
+    }
+}
+
 /// The templates that copse ships in `units/`, each without its suffix.
 pub const OWN_TEMPLATES: &[&str] =
     &["copse-ready@", "copse-reset@", "copse-directories@", "copse-gave-up@", "copse-failed@", "copse-invalid@"];

@@ -142,12 +142,12 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_memory_that_others_could_have_written",
         code: Code::LastGood,
-        line: "/run/copse/last-good: warning[last-good]: what was remembered since the boot is ignored: it isn't a file that only its owner can read and write",
+        line: "/run/copse/history: warning[last-good]: what was remembered since the boot is ignored: it isn't a file that only its owner can read and write",
         make: |copse| {
             let state = copse.join("../../run/copse");
             fs::create_dir_all(&state)?;
-            fs::write(state.join("last-good"), "forged")?;
-            fs::set_permissions(state.join("last-good"), fs::Permissions::from_mode(0o666))
+            fs::write(state.join("history"), "forged")?;
+            fs::set_permissions(state.join("history"), fs::Permissions::from_mode(0o666))
         },
         by: By::Generator,
     },

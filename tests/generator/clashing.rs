@@ -86,7 +86,7 @@ fn a_static_target_is_filled() {
         assert!(!outcome.has("multi-user.target.wants/web.target"));
         // It is filled with the error, too.
         stand.group("web", "x");
-        stand.remove("/run/copse/last-good");
+        stand.remove("/run/copse/history");
         let outcome = stand.run();
         assert!(!outcome.has("web.target"));
         assert!(outcome.text("web.target.d/50-copse.conf").contains("copse-invalid@web.service"));

@@ -26,8 +26,8 @@ fn whole(found: &BTreeMap<String, String>, expected: &BTreeMap<String, String>) 
 fn fifty_runs_at_once_all_succeed() {
     let stand = stand();
     let expected = stand.run().good().tree;
-    let memory = std::fs::read(stand.path("/run/copse/last-good")).unwrap();
-    stand.remove("/run/copse/last-good");
+    let memory = stand.timeless();
+    stand.remove("/run/copse/history");
     stand.empty();
     let children: Vec<_> = (0..50).map(|_| stand.command().spawn().unwrap()).collect();
     for child in children {
@@ -36,7 +36,7 @@ fn fifty_runs_at_once_all_succeed() {
     }
     assert_eq!(std::fs::read_to_string(stand.path("/dev/kmsg")).unwrap(), "");
     assert_eq!(stand.tree(OUTPUT), expected);
-    assert_eq!(std::fs::read(stand.path("/run/copse/last-good")).unwrap(), memory);
+    assert_eq!(stand.timeless(), memory);
     assert_eq!(std::fs::read_dir(stand.path("/run/copse")).unwrap().count(), 1);
 }
 
@@ -64,7 +64,7 @@ fn two_runs_at_once_with_a_change_in_between_leave_whole_files() {
 fn a_killed_run_leaves_no_half_file() {
     let stand = stand();
     let expected = stand.run().good().tree;
-    let memory = std::fs::read(stand.path("/run/copse/last-good")).unwrap();
+    let memory = stand.timeless();
     let time = |_| {
         let started = std::time::Instant::now();
         stand.run().good();
@@ -76,7 +76,7 @@ fn a_killed_run_leaves_no_half_file() {
     for round in (0..rounds).take_while(|_| killed.get() < 25) {
         stand.empty();
         // Half of the rounds have to remember something as well.
-        let _ = if round % 2 == 0 { std::fs::remove_file(stand.path("/run/copse/last-good")) } else { Ok(()) };
+        let _ = if round % 2 == 0 { std::fs::remove_file(stand.path("/run/copse/history")) } else { Ok(()) };
         let mut child = stand.command().spawn().unwrap();
         std::thread::sleep(whole_run * (round * 37 % rounds) / rounds);
         let _ = child.kill();
@@ -84,8 +84,8 @@ fn a_killed_run_leaves_no_half_file() {
         let found = stand.tree(OUTPUT);
         whole(&found, &expected);
         killed.set(killed.get() + usize::from(!found.is_empty() && found.len() < expected.len()));
-        if let Ok(found) = std::fs::read(stand.path("/run/copse/last-good")) {
-            assert_eq!(found, memory);
+        if stand.path("/run/copse/history").exists() {
+            assert_eq!(stand.timeless(), memory);
         }
     }
     assert!(killed.get() > 5, "only {} of {rounds} kills hit a run that was writing", killed.get());

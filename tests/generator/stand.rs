@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use copse::history::{self, History};
+use copse::scope::{Directories, Scope};
 use tempfile::TempDir;
 
 /// Where PID 1's own generators write.
@@ -123,6 +125,20 @@ impl Stand {
             stderr: String::from_utf8(output.stderr).unwrap(),
             tree: self.tree(OUTPUT),
         }
+    }
+
+    /// The histories of all groups, by name.
+    pub fn histories(&self) -> BTreeMap<String, History> {
+        let directories = Directories::new(Scope::System, Some(self.root.path().into()), |_| None);
+        let histories = history::recall(&directories).unwrap();
+        histories.into_iter().map(|(name, history)| (name.to_string(), history)).collect()
+    }
+
+    /// The same whenever it came about.
+    pub fn timeless(&self) -> BTreeMap<String, History> {
+        let mut histories = self.histories();
+        histories.values_mut().flat_map(|history| &mut history.versions).for_each(|version| version.since = 0);
+        histories
     }
 
     pub fn tree(&self, directory: &str) -> BTreeMap<String, String> {

@@ -1,0 +1,98 @@
+//! What left its group, or is left of one, and still runs: how to stop it stands in its unit.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::Run;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::generate::{self, Target, leans_on};
+use crate::history::{History, Version};
+use crate::pipeline::guarded;
+use crate::running::Running;
+use crate::tree::Failure;
+use crate::unit::{Entry, UnitTree, name};
+
+/// Files that the last run wrote and this one doesn't.
+#[derive(Debug, Default)]
+pub(super) struct Departed {
+    /// By path in the generator's directory.
+    files: BTreeMap<String, String>,
+    /// The groups of which no file is there any more, each with the paths it had.
+    groups: Vec<(History, Vec<String>)>,
+}
+
+impl Run<'_> {
+    /// Notes what the last run generated from `last` and `tree` doesn't have.
+    pub(super) fn lose(&mut self, last: &Version, target: Target, tree: &UnitTree) -> Vec<String> {
+        let Some(old) = self.units(last, target) else { return Vec::new() };
+        let lost = old.entries.into_iter().filter(|(path, _)| !tree.entries.contains_key(path));
+        let mut paths = Vec::new();
+        for (path, entry) in lost {
+            if let Entry::File(text) = entry {
+                paths.push(path.clone());
+                self.departed.files.insert(path, text);
+            }
+        }
+        paths
+    }
+
+    /// Groups whose file isn't there any more.
+    pub(super) fn vanished(&mut self) {
+        for history in std::mem::take(&mut self.memory.histories).into_values() {
+            let Some(last) = history.last() else { continue };
+            // A mistake in copse met here has shown itself when the group was there.
+            let static_target = self.checks.is_static(&name::target(&last.source.name));
+            let target = Target { systemd: self.systemd, static_target };
+            let lose = || self.lose(last, target, &UnitTree::default());
+            let paths = guarded(&last.source.file.path, lose).unwrap_or_default();
+            self.departed.groups.push((history, paths));
+        }
+    }
+
+    /// Writes what left its group, or the groups, and still runs.
+    pub(super) fn keep_gone(&mut self) -> Vec<Diagnostic> {
+        let mut candidates = std::mem::take(&mut self.memory.gone);
+        candidates.append(&mut self.departed.files);
+        self.written.iter().for_each(|path| drop(candidates.remove(path)));
+        if candidates.is_empty() {
+            return Vec::new();
+        }
+        let kept = keep(candidates, &Running::read(self.directories));
+        // What such a unit was started from is still to be known should its group come back.
+        for (history, paths) in std::mem::take(&mut self.departed.groups) {
+            if let Some(last) = history.last().filter(|_| paths.iter().any(|path| kept.contains_key(path))) {
+                self.next.histories.insert(last.source.name.clone(), history);
+            }
+        }
+        let entries = kept.iter().map(|(path, text)| (path.clone(), Entry::File(generate::gone(text)))).collect();
+        let failures = self.writer.write(&UnitTree { entries });
+        self.next.gone = kept;
+        failures
+            .into_iter()
+            .map(|Failure { path, error }| {
+                let why = error.map_or("another generator's file is there".to_owned(), |error| error.to_string());
+                Diagnostic::file(Code::Write, path, format!("the unit is gone, runs, and can't be kept: {why}"))
+            })
+            .collect()
+    }
+}
+
+/// Of `candidates`, those that run, and those that such a unit leans on (its target, slice and sockets, of which
+/// systemd leaves no trace in the file system).
+fn keep(candidates: BTreeMap<String, String>, running: &Running) -> BTreeMap<String, String> {
+    let (mut kept, mut rest): (BTreeMap<_, _>, _) =
+        candidates.into_iter().partition(|(path, _)| running.has(unit_of(path)));
+    loop {
+        let names: HashSet<String> = kept.values().flat_map(|text: &String| leans_on(text)).collect();
+        let (more, left): (BTreeMap<_, _>, _) = rest.into_iter().partition(|(path, _)| names.contains(unit_of(path)));
+        if more.is_empty() {
+            return kept;
+        }
+        kept.extend(more);
+        rest = left;
+    }
+}
+
+/// The unit that a file of the tree is, or is a drop-in of.
+fn unit_of(path: &str) -> &str {
+    path.split_once(".d/").map_or(path, |(unit, _)| unit)
+}

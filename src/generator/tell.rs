@@ -1,0 +1,46 @@
+//! What is said of groups that can't be generated, in units and to the log.
+
+use crate::diagnostic::{At, Code, Diagnostic, Diagnostics, Severity};
+use crate::generate::{self, Target};
+use crate::model::Context;
+use crate::pipeline::GroupOutcome;
+use crate::tree::Failure;
+use crate::unit::UnitTree;
+
+/// As much of a message as goes into a `Description=`.
+const MESSAGE_MAX: usize = 200;
+
+/// What is written for a broken group that has no good units left.
+pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Target) -> UnitTree {
+    // A link that leads nowhere is no broken file; and the name of a foreign target isn't ours to show an error with.
+    if !outcome.diagnostics.has_errors() || outcome.foreign_target {
+        return UnitTree::default();
+    }
+    let errors = outcome.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == Severity::Error);
+    let text = errors.map(Diagnostic::line).collect::<Vec<_>>().join("\n");
+    let files = [outcome.path.clone()];
+    generate::invalid(&outcome.name, context.scope, target, &files, &message(&outcome.diagnostics), &text)
+}
+
+/// The first error (or what there is) in one short line.
+pub(super) fn message(diagnostics: &Diagnostics) -> String {
+    let first = diagnostics.iter().min_by_key(|diagnostic| diagnostic.severity());
+    let mut line = first.map(Diagnostic::line).unwrap_or_default();
+    if line.len() > MESSAGE_MAX {
+        let end = (0..=MESSAGE_MAX).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// Says what couldn't be written.
+pub(super) fn unwritten(outcome: &GroupOutcome, failure: Failure) -> Diagnostic {
+    let place = outcome.group.as_ref().map(|group| At::Place(group.place.clone()));
+    let at = place.unwrap_or_else(|| At::Path(outcome.path.clone()));
+    let (code, message) = match failure.error {
+        None => (Code::Clash, format!("`{}` is there already, made by another generator: left as it is", failure.path)),
+        Some(error) => (Code::Write, format!("`{}` can't be written: {error}", failure.path)),
+    };
+    Diagnostic { code, at, message, related: Vec::new(), help: None }
+}
