@@ -4,6 +4,7 @@
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
 # make install  programs, units and manual pages, below DESTDIR
+# make html     the manual as web pages, in target/manual
 # make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
 # make bench    how long the generator takes, against `cp -r` and podman's generator, and how soon a server's readiness
 #               is known, against shell and s6: tables in markdown
@@ -35,6 +36,7 @@ prerequisites:
 	command -v cc >/dev/null || want+=(gcc); \
 	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
 	command -v mount >/dev/null || want+=(mount); \
+	command -v groff >/dev/null || want+=(groff-base); \
 	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
 	for program in $(PROGRAMS); do command -v $$program >/dev/null || want+=($$program); done; \
@@ -116,6 +118,17 @@ install-files:
 	for page in $(wildcard man/*.[0-9]); do \
 	    install -D -m 644 -t "$(DESTDIR)/usr/share/man/man$${page##*.}" "$$page"; \
 	done
+
+# The manual as it reads in a browser, in target/manual: `make html`.
+.PHONY: html
+html: PROGRAMS := mandoc
+html: prerequisites
+	mkdir -p target/manual
+	for page in $(wildcard man/*.[0-9]); do \
+	    mandoc -T html -O 'style=mandoc.css,man=%N.%S.html;https://man7.org/linux/man-pages/man%S/%N.%S.html' \
+	        "$$page" > "target/manual/$${page#man/}.html"; \
+	done
+	cp man/mandoc.css target/manual/
 
 # --- ill will ---------------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
 //! `hardening`: profiles of sandboxing directives (systemd.exec(5)).
 //!
 //! A profile is a promise in two directions: it fences in, and what it is meant for still runs. So what is known to
-//! break common programs is in neither: `MemoryDenyWriteExecute=` (every just-in-time compiler), `PrivateUsers=` and an
-//! empty capability set (low ports, programs that change their user), `ProcSubset=pid` (whoever reads /proc/meminfo),
-//! `PrivateIPC=` (shared memory between processes of a group), `PrivateNetwork=`. The author can add each.
+//! break common programs is in neither: `MemoryDenyWriteExecute=` (every just-in-time compiler), `PrivateUsers=`,
+//! `ProcSubset=pid` (whoever reads /proc/meminfo), `PrivateIPC=` (shared memory between processes of a group),
+//! `PrivateNetwork=`, and for root an empty capability set (low ports, programs that change their user). The author can
+//! add each.
 
 use super::context::Context;
 use crate::model::{DirectoryKind, Hardening, Piece, Service, Text};
@@ -56,13 +57,12 @@ const STRICT: &[Fence] = &[
     everywhere("SystemCallErrorNumber", "EPERM"),
 ];
 
-/// In `strict`, where the author has no `capability-bounding-set`: gone for good, also for a service run as root.
-const CAPABILITIES: Fence = system_only(
-    "CapabilityBoundingSet",
-    "~CAP_SYS_ADMIN CAP_SYS_BOOT CAP_SYS_MODULE CAP_SYS_PTRACE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_TTY_CONFIG \
+const BOUNDING_SET: &str = "CapabilityBoundingSet";
+
+/// In `strict`, where root runs the service and the author has no `capability-bounding-set`: gone for good.
+const NOT_FOR_ROOT: &str = "~CAP_SYS_ADMIN CAP_SYS_BOOT CAP_SYS_MODULE CAP_SYS_PTRACE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_TTY_CONFIG \
      CAP_SYS_PACCT CAP_SYSLOG CAP_MKNOD CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_LINUX_IMMUTABLE \
-     CAP_WAKE_ALARM CAP_BLOCK_SUSPEND",
-);
+     CAP_WAKE_ALARM CAP_BLOCK_SUSPEND";
 
 /// The profile's lines.
 pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
@@ -80,8 +80,10 @@ pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
         push(context, unit, fence);
     }
     if service.hardening == Hardening::Strict {
-        if service.directives.iter().all(|directive| directive.name != CAPABILITIES.directive) {
-            push(context, unit, &CAPABILITIES);
+        if !context.user_scope()
+            && let Some(capabilities) = bounding_set(service)
+        {
+            unit.push(Section::Service, BOUNDING_SET, Value::plain(capabilities));
         }
         protect_home(context, unit, service);
         shared_directories(context, unit, service);
@@ -92,6 +94,25 @@ fn push(context: &Context, unit: &mut Unit, fence: &Fence) {
     if (fence.in_user_scope || !context.user_scope()) && context.knows(Section::Service, fence.directive) {
         unit.push(Section::Service, fence.directive, Value::fixed(fence.value));
     }
+}
+
+/// What `CapabilityBoundingSet=` is, unless the author says it. A program that isn't run as root begins with its ambient
+/// capabilities and no others, and with `NoNewPrivileges=` never gains any: so it misses none of the rest.
+fn bounding_set(service: &Service) -> Option<&str> {
+    let own = |name: &str| service.directives.iter().find(|directive| directive.name == name).map(|own| &*own.value);
+    if own(BOUNDING_SET).is_some() {
+        return None;
+    }
+    // What is passed through has systemd's own grammar, and isn't looked into.
+    let passed = |name: &str| {
+        service.pass.0.iter().any(|(section, directive, _)| *section == Section::Service && directive == name)
+    };
+    let other_user = own("User").is_some_and(|user| user != "root" && user.bytes().any(|byte| byte != b'0'));
+    let ambient = own("AmbientCapabilities").unwrap_or_default();
+    let known = other_user
+        && !ambient.starts_with('~')
+        && !["User", "AmbientCapabilities", "NoNewPrivileges"].into_iter().any(passed);
+    Some(if known { ambient } else { NOT_FOR_ROOT })
 }
 
 /// Homes are out of sight, unless the service lives in one.

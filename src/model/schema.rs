@@ -35,7 +35,8 @@ fn schema() -> Value {
     let mut definitions = Map::new();
     for (name, place) in PLACES {
         let keys = keys::KEYS.iter().filter(|key| key.places & place != 0);
-        let properties = keys.map(|key| (key.name.to_owned(), property(key, &manual))).collect();
+        let described = |key: &Key| with_description(shape(key.shape), manual.member(key.name).to_owned());
+        let properties = keys.map(|key| (key.name.to_owned(), described(key))).collect();
         definitions.insert(name.to_owned(), table(properties));
     }
     for section in SECTIONS {
@@ -68,18 +69,6 @@ fn with_description(mut schema: Value, description: String) -> Value {
         schema["description"] = json!(description);
     }
     schema
-}
-
-fn property(key: &Key, manual: &Manual) -> Value {
-    let said = manual.member(key.name);
-    let becomes = key.directive.map(|(section, directive, _)| {
-        let since = match systemd::since(section, directive) {
-            Some(since) if since > systemd::Systemd::OLDEST.version => format!(", since systemd {since}"),
-            _ => String::new(),
-        };
-        format!("Becomes `{directive}=`{since}. ")
-    });
-    with_description(shape(key.shape), becomes.unwrap_or_default() + said)
 }
 
 fn shape(shape: Shape) -> Value {

@@ -21,6 +21,8 @@ use shop::*;
 pub const SITUATIONS: &[Situation] = &[
     // 247's verify takes a program's bare name, which it runs all right, for a path.
     situation!(systemd_analyze_has_nothing_to_say_about_the_examples, WITH_KRESD),
+    // 247 has no threshold.
+    situation!(every_process_of_the_examples_is_fenced_in_well, WITH_KRESD),
     situation!(the_resolver_answers_kdig, WITH_KRESD),
     situation!(no_query_is_lost_while_the_manager_is_restarted_and_killed, WITH_KRESD),
     situation!(no_query_is_lost_while_the_workers_are_restarted_one_by_one, WITH_KRESD),
@@ -95,6 +97,23 @@ fn systemd_analyze_has_nothing_to_say_about_the_examples(m: &Machine) {
         let output = m.run(&[&["systemd-analyze", "verify", "--man=no"], &units[..]].concat());
         assert_eq!((output.status, output.stderr.as_str()), (0, ""), "{name}: {units:?}");
         drop(group);
+    }
+}
+
+/// The examples have `hardening = "strict"`; that they work with it, the other situations show.
+fn every_process_of_the_examples_is_fenced_in_well(m: &Machine) {
+    for name in ["knot-resolver", "shop", "search"] {
+        let group = install(m, name);
+        start(m, &group);
+        let units = m.sh(&format!("systemctl list-units --plain --no-legend --full '{name}-*.service'"));
+        let units: Vec<&str> = units.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert!(units.len() >= 4, "{units:?}");
+        for unit in units {
+            // In tenths: the exposure is 0.0 to 10.0.
+            let output = m.run(&["systemd-analyze", "security", "--no-pager", "--threshold=24", unit]);
+            let verdict = output.stdout.lines().last().unwrap_or_default();
+            assert_eq!(output.status, 0, "{verdict}\n{}", output.stdout);
+        }
     }
 }
 
