@@ -97,26 +97,45 @@ booted: static roots
 
 # --- on this machine --------------------------------------------------------------------------------
 
-# `make install DESTDIR=…` for packages. The units name /usr/bin/copse, and systemd looks for generators and units in
-# /usr/lib, so there is no other prefix. BUILT: the directory of the programs.
+# `make install DESTDIR=… PREFIX=…` is what packages call. systemd looks for units and generators below /usr and
+# /usr/local, so these two are the prefixes that make sense. BUILT: the directory of the programs; CARGOFLAGS:
+# more options for cargo, such as --frozen.
+PREFIX ?= /usr
 BUILT ?= $(CURDIR)/target/release
+CARGOFLAGS ?=
+
+# Where systemd itself says that its parts belong, if it does; /lib is a link to /usr/lib wherever copse runs.
+systemd_directory = $(or $(if $(filter /usr,$(PREFIX)),$(shell pkg-config --variable=$(1) systemd 2>/dev/null | \
+    sed 's,^/lib/,/usr/lib/,')),$(PREFIX)/lib/systemd/$(2))
+UNIT_DIRECTORY ?= $(call systemd_directory,systemdsystemunitdir,system)
+USER_UNIT_DIRECTORY ?= $(call systemd_directory,systemduserunitdir,user)
+GENERATOR_DIRECTORY ?= $(call systemd_directory,systemdsystemgeneratordir,system-generators)
+USER_GENERATOR_DIRECTORY ?= $(call systemd_directory,systemdusergeneratordir,user-generators)
 
 .PHONY: install
-install:
-	$(CARGO) build --release
+install: release
 	$(MAKE) --no-print-directory install-files
+
+.PHONY: release
+release:
+	COPSE_NOTIFY_PROGRAM=$(PREFIX)/bin/copse-notify $(CARGO) build --release $(CARGOFLAGS)
+
+# A unit of copse's own, with its programs where they are installed.
+install_unit = sed 's,/usr/bin/copse,$(PREFIX)/bin/copse,' "$(1)" > "$(2)/$(notdir $(1))" && chmod 644 "$(2)/$(notdir $(1))"
 
 .PHONY: install-files
 install-files:
-	install -D -t "$(DESTDIR)/usr/bin" "$(BUILT)/copse" "$(BUILT)/copse-notify"
-	install -D -t "$(DESTDIR)/usr/lib/systemd/system-generators" "$(BUILT)/copse-generator"
-	install -D -t "$(DESTDIR)/usr/lib/systemd/user-generators" "$(BUILT)/copse-generator"
-	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/system" $(wildcard units/*.service units/*.target)
-	install -D -m 644 -t "$(DESTDIR)/usr/lib/systemd/user" $(wildcard units/user/*)
-	install -d "$(DESTDIR)/usr/share/copse"
-	"$(BUILT)/copse" schema > "$(DESTDIR)/usr/share/copse/copse.schema.json"
+	install -D -t "$(DESTDIR)$(PREFIX)/bin" "$(BUILT)/copse" "$(BUILT)/copse-notify"
+	install -D -t "$(DESTDIR)$(GENERATOR_DIRECTORY)" "$(BUILT)/copse-generator"
+	install -D -t "$(DESTDIR)$(USER_GENERATOR_DIRECTORY)" "$(BUILT)/copse-generator"
+	install -d "$(DESTDIR)$(UNIT_DIRECTORY)" "$(DESTDIR)$(USER_UNIT_DIRECTORY)"
+	$(foreach unit,$(wildcard units/*.service units/*.target),\
+	    $(call install_unit,$(unit),$(DESTDIR)$(UNIT_DIRECTORY)) &&) true
+	$(foreach unit,$(wildcard units/user/*),$(call install_unit,$(unit),$(DESTDIR)$(USER_UNIT_DIRECTORY)) &&) true
+	install -d "$(DESTDIR)$(PREFIX)/share/copse"
+	"$(BUILT)/copse" schema > "$(DESTDIR)$(PREFIX)/share/copse/copse.schema.json"
 	for page in $(wildcard man/*.[0-9]); do \
-	    install -D -m 644 -t "$(DESTDIR)/usr/share/man/man$${page##*.}" "$$page"; \
+	    install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page"; \
 	done
 
 # The manual as it reads in a browser, in target/manual: `make html`.

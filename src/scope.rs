@@ -28,8 +28,11 @@ impl Scope {
 }
 
 /// Where copse-notify is installed: units call it by this path, because not every systemd has `ExecSearchPath=` and
-/// nothing in a unit may depend on a `PATH`.
-pub const NOTIFY_PROGRAM: &str = "/usr/bin/copse-notify";
+/// nothing in a unit may depend on a `PATH`. `make install PREFIX=` sets the variable while it builds.
+pub const NOTIFY_PROGRAM: &str = match option_env!("COPSE_NOTIFY_PROGRAM") {
+    Some(path) => path,
+    None => "/usr/bin/copse-notify",
+};
 
 impl Scope {
     /// Where an administrator (or a user) puts drop-ins for units, as people write it.
