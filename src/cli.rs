@@ -3,18 +3,25 @@
 //! A verb is a type that clap fills and a `run` that gives back an [`Exit`]. It prints what it has to say
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
+mod amend;
+mod cat;
 mod check;
 mod clock;
 mod compile;
+mod completions;
 mod directory;
+mod edit;
 pub mod exit;
 mod explain;
+mod graph;
 mod habits;
+mod host;
 mod input;
 mod internal;
 mod journal;
 mod logs;
 mod named;
+mod polkit;
 mod render;
 mod report;
 mod schema;
@@ -23,7 +30,7 @@ mod status;
 use std::ffi::OsString;
 use std::future::Future;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use exit::Exit;
 
@@ -36,6 +43,10 @@ struct Copse {
     /// Work on the groups of the calling user's service manager.
     #[arg(long, global = true)]
     user: bool,
+
+    /// Do it on that host, with its own copse, by ssh(1).
+    #[arg(short = 'H', long, global = true, value_name = "[USER@]HOST[:PORT]")]
+    host: Option<String>,
 
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -51,6 +62,11 @@ enum Verb {
     Status(status::Status),
     List(status::List),
     Logs(logs::Logs),
+    Cat(cat::Cat),
+    Edit(edit::Edit),
+    Graph(graph::Graph),
+    Polkit(polkit::Polkit),
+    Completions(completions::Completions),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -60,11 +76,14 @@ enum Verb {
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if completions::answer(Copse::command, &arguments) {
+        return Exit::Done;
+    }
     if let Some(hint) = habits::hint(&arguments) {
         complain(format_args!("{hint}"));
         return Exit::Usage;
     }
-    let copse = match Copse::try_parse_from(arguments) {
+    let copse = match Copse::try_parse_from(&arguments) {
         Ok(copse) => copse,
         Err(error) => {
             // `--help` and `--version` come this way, too. A closed stdout is nobody's concern here.
@@ -75,6 +94,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             };
         }
     };
+    if let Some(host) = &copse.host {
+        return host::run(host, arguments.get(1..).unwrap_or_default());
+    }
     let scope = if copse.user { Scope::User } else { Scope::System };
     // All groups, a line each: what somebody wants to know who says nothing more.
     match copse.verb.unwrap_or_else(|| Verb::List(status::List::default())) {
@@ -86,6 +108,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Status(status) => status.run(scope),
         Verb::List(list) => list.run(scope),
         Verb::Logs(logs) => logs.run(scope),
+        Verb::Cat(cat) => cat.run(scope),
+        Verb::Edit(edit) => edit.run(scope),
+        Verb::Graph(graph) => graph.run(scope),
+        Verb::Polkit(polkit) => polkit.run(scope),
+        Verb::Completions(completions) => completions.run(),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

@@ -11,6 +11,14 @@ use tempfile::TempDir;
 
 #[path = "cli/compile.rs"]
 mod compile;
+#[path = "cli/completing.rs"]
+mod completing;
+#[path = "cli/drawing.rs"]
+mod drawing;
+#[path = "cli/editing.rs"]
+mod editing;
+#[path = "cli/on_another_host.rs"]
+mod on_another_host;
 
 const WEB: &str = "\
 descripton = \"Web\"

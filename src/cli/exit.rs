@@ -32,6 +32,29 @@ pub enum Exit {
     NotAllowed = 77,
 }
 
+impl Exit {
+    const ALL: [Self; 12] = [
+        Self::Done,
+        Self::Failed,
+        Self::Usage,
+        Self::Stopped,
+        Self::NoSuchGroup,
+        Self::Invalid,
+        Self::HalfWay,
+        Self::Pending,
+        Self::Degraded,
+        Self::Starting,
+        Self::Locked,
+        Self::NotAllowed,
+    ];
+
+    /// What a status means that a copse exited with; `None` for a number that no verb gives.
+    #[must_use]
+    pub fn of(status: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|exit| *exit as i32 == status)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

@@ -44,6 +44,11 @@ impl Named {
         nearest.map_or_else(|| whole(text), of)
     }
 
+    /// Whether one instance of a process is meant.
+    pub(super) fn is_instance(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.contains('@'))
+    }
+
     /// Whether a member with this label is meant.
     pub(super) fn means(&self, label: &str) -> bool {
         let Some(part) = &self.part else { return true };

@@ -17,6 +17,7 @@
 //! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
 
 mod compiled;
+mod controls;
 mod details;
 mod editing;
 mod examples;
@@ -68,6 +69,7 @@ const SITUATIONS: &[&[Situation]] = &[
     sockets::SITUATIONS,
     compiled::SITUATIONS,
     details::SITUATIONS,
+    controls::SITUATIONS,
     status::SITUATIONS,
     status::logs::SITUATIONS,
     text::SITUATIONS,

@@ -57,6 +57,13 @@ impl Signals {
         }
     }
 
+    /// Forgets those that came while they were blocked.
+    pub fn discard(&self) {
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the set and the time are read, nothing is written.
+        while unsafe { libc::sigtimedwait(&raw const self.0, ptr::null_mut(), &raw const at_once) } > 0 {}
+    }
+
     /// Waits for one of these signals (they have to be blocked).
     #[must_use]
     pub fn wait(&self) -> Received {

@@ -1,0 +1,161 @@
+//! `controls`, with the real polkitd: what a manager's user may do with its siblings, and what not.
+
+use std::time::Duration;
+
+use crate::group::Group;
+use crate::machine::Machine;
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::user::User;
+
+pub const SITUATIONS: &[Situation] = &[
+    // Debian 11's polkit knows no rules in JavaScript.
+    situation!(a_managers_user_controls_its_siblings_and_nothing_else, [V252, V257, V262]),
+    situation!(no_name_reaches_a_unit_that_is_not_controlled, [V252, V257, V262]),
+];
+
+const SOON: Duration = Duration::from_secs(30);
+
+const GROUP: &str = r#"
+    [process.manager]
+    exec = "/bin/sleep infinity"
+    user = "u2001"
+    controls = ["worker", "gc"]
+    [process.worker]
+    exec = "/bin/sleep infinity"
+    exec-reload = "/bin/true"
+    instances = 2
+    [process.gc]
+    exec = "/bin/sleep infinity"
+    exec-reload = "/bin/true"
+    [process.other]
+    exec = "/bin/sleep infinity"
+    exec-reload = "/bin/true"
+"#;
+
+/// What systemd says where polkit would have to ask somebody.
+const DENIED: [&str; 2] = ["Interactive authentication required", "Access denied"];
+
+/// Starts the group, installs the rule that `copse polkit` prints, and waits until polkit goes by it. When dropped,
+/// the rule is gone.
+struct Ruled<'m> {
+    m: &'m Machine,
+    _group: Group<'m>,
+    rule: String,
+}
+
+impl<'m> Ruled<'m> {
+    #[track_caller]
+    fn new(m: &'m Machine, name: &str, user: &User<'_>) -> Self {
+        let group = m.group(name, GROUP);
+        group.start();
+        let rule = format!("/etc/polkit-1/rules.d/50-copse-{name}.rules");
+        m.write(&rule, &m.ok(&["copse", "polkit", name]));
+        let unit = format!("{name}-gc.service");
+        m.wait_until("polkit goes by the rule", SOON, || systemctl(user, &["reload", &unit]).status == 0);
+        Self { m, _group: group, rule }
+    }
+}
+
+impl Drop for Ruled<'_> {
+    fn drop(&mut self) {
+        self.m.run(&["rm", "-f", &self.rule]);
+    }
+}
+
+/// As the user, at the system's manager.
+fn systemctl(user: &User<'_>, words: &[&str]) -> Output {
+    user.run(&[&["systemctl", "--system", "--no-ask-password"], words].concat())
+}
+
+#[track_caller]
+fn allowed(user: &User<'_>, words: &[&str]) {
+    let output = systemctl(user, words);
+    assert_eq!((output.status, output.stderr.as_str()), (0, ""), "systemctl {words:?}");
+}
+
+#[track_caller]
+fn denied(user: &User<'_>, words: &[&str]) {
+    refused(&systemctl(user, words), words);
+}
+
+#[track_caller]
+fn refused(output: &Output, words: &[&str]) {
+    let said = DENIED.iter().any(|denied| output.stderr.contains(denied));
+    assert!(output.status != 0 && said, "{words:?} wasn't denied: {output:?}");
+}
+
+fn a_managers_user_controls_its_siblings_and_nothing_else(m: &Machine) {
+    let (user, stranger) = (m.user(2001), m.user(2002));
+    let _ruled = Ruled::new(m, "ruled", &user);
+    let other = m.pid("ruled-other.service");
+    // Also an instance that the file doesn't name.
+    for unit in ["ruled-worker@1.service", "ruled-worker@7.service", "ruled-gc.service"] {
+        for verb in ["start", "restart", "reload", "try-restart", "reload-or-restart", "stop", "reset-failed", "start"]
+        {
+            // What isn't loaded has no failed state.
+            if (verb, unit) == ("reset-failed", "ruled-worker@7.service") {
+                continue;
+            }
+            allowed(&user, &[verb, unit]);
+        }
+        assert_eq!(m.property(unit, "ActiveState"), "active");
+        for verb in ["start", "restart", "reload", "stop", "reset-failed"] {
+            denied(&stranger, &[verb, unit]);
+        }
+        for words in [
+            &["kill", unit][..],
+            &["freeze", unit],
+            &["set-property", "--runtime", unit, "Nice=5"],
+            &["mask", "--runtime", unit],
+        ] {
+            denied(&user, words);
+        }
+    }
+    for unit in
+        ["ruled-other.service", "ruled-manager.service", "ruled.target", "system-copse-ruled.slice", "dbus.service"]
+    {
+        for verb in ["start", "stop", "restart", "reload-or-restart", "reset-failed"] {
+            denied(&user, &[verb, unit]);
+        }
+    }
+    for words in
+        [&["daemon-reload"][..], &["daemon-reexec"], &["reset-failed"], &["enable", "ruled.target"], &["reboot"]]
+    {
+        denied(&user, words);
+    }
+    assert_eq!(m.pid("ruled-other.service"), other);
+}
+
+fn no_name_reaches_a_unit_that_is_not_controlled(m: &Machine) {
+    let user = m.user(2001);
+    let _ruled = Ruled::new(m, "tricked", &user);
+    let service = "[Service]\nExecStart=/bin/sleep infinity\n";
+    let foreign = ["tricked-gc2.service", "tricked-workers@1.service", "xtricked-gc.service", "victim@x.service"];
+    for unit in foreign {
+        m.write(&format!("/run/systemd/system/{unit}"), service);
+    }
+    // Another name of a foreign unit that looks like an instance: polkit is told the unit's own.
+    m.ok(&["ln", "-s", "victim@x.service", "/run/systemd/system/tricked-worker@x.service"]);
+    m.reload();
+    for unit in
+        foreign.into_iter().chain(["tricked-worker@x.service", "tricked-gc.service.service", "tricked-gc.socket"])
+    {
+        let output = systemctl(&user, &["start", unit]);
+        assert_ne!(output.status, 0, "{unit}");
+        assert_ne!(m.property(unit, "ActiveState"), "active", "{unit}");
+    }
+    // A unit of the user's own making, under a name that is controlled.
+    for words in [
+        &["systemd-run", "--system", "--no-ask-password", "--unit=tricked-worker@9.service", "/bin/true"][..],
+        &["systemd-run", "--system", "--no-ask-password", "--unit=tricked-gc.service", "--uid=0", "/bin/true"],
+    ] {
+        let output = user.run(words);
+        assert_ne!(output.status, 0, "{output:?}");
+    }
+    m.ok(&["rm", "-f", "/run/systemd/system/tricked-worker@x.service"]);
+    for unit in foreign {
+        m.remove(&format!("/run/systemd/system/{unit}"));
+    }
+    m.reload();
+}
