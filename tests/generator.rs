@@ -7,6 +7,10 @@
 mod clashing;
 #[path = "generator/finding.rs"]
 mod finding;
+#[path = "generator/history.rs"]
+mod history;
+#[path = "generator/pinning.rs"]
+mod pinning;
 #[path = "generator/refusing.rs"]
 mod refusing;
 #[path = "generator/remembering.rs"]

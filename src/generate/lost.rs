@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::Target;
 use super::context::{origin, place_of_changes, source_path};
+use super::pinned::unpinned;
 use super::target::drop_in_path;
 use crate::diagnostic::one_line;
 use crate::scope::Scope;
@@ -79,12 +80,11 @@ fn short_lines(line: &str) -> Vec<&str> {
 /// copse's) gets the section.
 #[must_use]
 pub fn gone(unit: &str) -> String {
-    match is_gone(unit) {
-        true => unit.to_owned(),
-        false => {
-            marked(unit, "no longer in its group: kept until it is stopped, because how to stop it stands here", GONE)
-        }
+    if is_gone(unit) {
+        return unit.to_owned();
     }
+    let why = "no longer in its group: kept until it is stopped, because how to stop it stands here";
+    marked(&unpinned(unit), &mark(why, GONE))
 }
 
 /// Whether a unit's text carries the mark of [`gone`].
@@ -93,12 +93,18 @@ pub fn is_gone(unit: &str) -> bool {
     unit.lines().any(|line| line == GONE)
 }
 
-/// A unit's text with a line, and why it is there, on top of `[Unit]`.
-pub(super) fn marked(unit: &str, why: &str, line: &str) -> String {
-    let mark = format!("[Unit]\n# {why}\n{line}\n");
+/// A line for `[Unit]`, with why it is there.
+pub(super) fn mark(why: &str, line: &str) -> String {
+    format!("# {why}\n{line}\n")
+}
+
+/// A unit's text with `mark` on top of `[Unit]`.
+pub(super) fn marked(unit: &str, mark: &str) -> String {
     match unit.split_once("[Unit]\n") {
-        Some((before, after)) if before.is_empty() || before.ends_with('\n') => format!("{before}{mark}{after}"),
-        _ => format!("{unit}\n{mark}"),
+        Some((before, after)) if before.is_empty() || before.ends_with('\n') => {
+            format!("{before}[Unit]\n{mark}{after}")
+        }
+        _ => format!("{unit}\n[Unit]\n{mark}"),
     }
 }
 

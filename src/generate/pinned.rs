@@ -1,6 +1,6 @@
 //! A group of which some units, or all, are to be as an older text has them.
 
-use super::lost::{leans_on, marked};
+use super::lost::{leans_on, mark, marked};
 use super::target::drop_in_path;
 use crate::unit::name::{GroupName, target, template_of};
 use crate::unit::{Entry, UnitTree};
@@ -21,8 +21,7 @@ pub fn pin(unit: &str, group: &GroupName, tree: &mut UnitTree, old: &UnitTree, t
     if taken(unit) {
         return false;
     }
-    let why = "pinned: as it was before the group file changed, until `copse apply` gets to it";
-    tree.entries.insert(unit.to_owned(), Entry::File(marked(text, why, PINNED)));
+    tree.entries.insert(unit.to_owned(), Entry::File(marked(text, &pinned_mark())));
     if let Some(Entry::Link(link)) = tree.entries.get_mut(&format!("{}.wants/{unit}", target(group))) {
         *link = format!("../{unit}").into();
     }
@@ -38,4 +37,13 @@ pub fn pin(unit: &str, group: &GroupName, tree: &mut UnitTree, old: &UnitTree, t
         }
     }
     true
+}
+
+fn pinned_mark() -> String {
+    mark("pinned: as it was before the group file changed, until `copse apply` gets to it", PINNED)
+}
+
+/// A unit's text without the mark of [`pin`].
+pub(super) fn unpinned(unit: &str) -> String {
+    unit.replacen(&pinned_mark(), "", 1)
 }

@@ -24,7 +24,8 @@ impl Run<'_> {
     /// Notes what the last run generated from `last` and `tree` doesn't have.
     pub(super) fn lose(&mut self, last: &Version, target: Target, tree: &UnitTree) -> Vec<String> {
         let Some(old) = self.units(last, target) else { return Vec::new() };
-        let lost = old.entries.into_iter().filter(|(path, _)| !tree.entries.contains_key(path));
+        let wants = format!("{}.wants/", name::target(&last.source.name));
+        let lost = old.entries.into_iter().filter(|(path, _)| !has(tree, &wants, path));
         let mut paths = Vec::new();
         for (path, entry) in lost {
             if let Entry::File(text) = entry {
@@ -74,6 +75,18 @@ impl Run<'_> {
             })
             .collect()
     }
+}
+
+/// Whether the unit at `path` is in `tree`, whose target wants what is linked in `wants`. An instance needs no file of its
+/// own: the template's is as good, unless its group has other instances now.
+fn has(tree: &UnitTree, wants: &str, path: &str) -> bool {
+    let one_of = |template: &String| {
+        let mut instances = tree.entries.keys().filter_map(|path| path.strip_prefix(wants));
+        let wanted = instances.any(|unit| name::template_of(unit).as_ref() == Some(template));
+        !wanted || tree.entries.contains_key(&format!("{wants}{path}"))
+    };
+    let by_template = |template: String| tree.entries.contains_key(&template) && one_of(&template);
+    tree.entries.contains_key(path) || name::template_of(path).is_some_and(by_template)
 }
 
 /// Of `candidates`, those that run, and those that such a unit leans on (its target, slice and sockets, of which

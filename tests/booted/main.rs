@@ -28,6 +28,7 @@ mod judging;
 mod machine;
 mod pool;
 mod probes;
+mod remembered;
 mod restarting;
 mod scope;
 mod served;
@@ -66,6 +67,7 @@ const SITUATIONS: &[&[Situation]] = &[
     judging::SITUATIONS,
     setting_up::SITUATIONS,
     editing::SITUATIONS,
+    remembered::SITUATIONS,
     sockets::SITUATIONS,
     compiled::SITUATIONS,
     details::SITUATIONS,
@@ -149,8 +151,7 @@ fn try_out(situation: &Situation, version: Version, not_tried: &NotTried) -> Res
 
 /// What a failed situation left must not be the next one's failure as well.
 fn tidy_up(machine: &Machine) {
-    let script =
-        "rm -rf /etc/copse /run/copse/*.toml /run/copse/*.toml.d; systemctl daemon-reload; systemctl reset-failed";
+    let script = "rm -rf /etc/copse /run/copse/*.toml /run/copse/*.toml.d /run/copse/pins; systemctl daemon-reload; systemctl reset-failed";
     machine.run(&["sh", "-c", script]);
 }
 

@@ -108,6 +108,25 @@ fn a_process_that_left_is_kept_while_it_runs() {
 }
 
 #[test]
+fn an_instance_is_gone_only_when_its_group_has_others() {
+    let text = |instances: &str| format!("[process.w]\nexec = \"/bin/sleep 1000\"\n{instances}\n");
+    let own = "[process.w.instance.2]\nkill-signal = \"SIGINT\"";
+    for (before, after, left) in [
+        // It has no keys of its own any more: the template says what it is.
+        (format!("instances = 2\n{own}"), "instances = 2".to_owned(), vec![]),
+        (format!("instances = 2\nstart = \"manual\"\n{own}"), "instances = 2\nstart = \"manual\"".into(), vec![]),
+        (format!("instances = 2\n{own}"), "instances = 1".into(), vec!["shop-w@2.service"]),
+        // There are no instances any more.
+        ("instances = 2".into(), String::new(), vec!["shop-w@.service"]),
+    ] {
+        let stand = stand(&text(&before));
+        stand.running("shop-w@2.service");
+        stand.group("shop", &text(&after));
+        assert_eq!(gone(&stand.run().good()), left, "{before} → {after}");
+    }
+}
+
+#[test]
 fn a_process_that_comes_back_is_gone_no_more() {
     let stand = stand(TWO);
     stand.running("shop-b.service");

@@ -127,10 +127,13 @@ impl Stand {
         }
     }
 
+    pub fn directories(&self) -> Directories {
+        Directories::new(Scope::System, Some(self.root.path().into()), |_| None)
+    }
+
     /// The histories of all groups, by name.
     pub fn histories(&self) -> BTreeMap<String, History> {
-        let directories = Directories::new(Scope::System, Some(self.root.path().into()), |_| None);
-        let histories = history::recall(&directories).unwrap();
+        let histories = history::recall(&self.directories()).unwrap();
         histories.into_iter().map(|(name, history)| (name.to_string(), history)).collect()
     }
 
