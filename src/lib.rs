@@ -9,8 +9,10 @@
 //!
 //! Every arrow is a pure function of plain values; only the two ends touch the operating system.
 
+pub mod applied;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod definition;
 pub mod diagnostic;
 pub mod document;
 pub mod generate;
@@ -18,6 +20,7 @@ pub mod generator;
 pub mod history;
 #[cfg(feature = "cli")]
 pub mod import;
+pub mod inputs;
 pub mod installed;
 pub mod kmsg;
 #[cfg(feature = "cli")]

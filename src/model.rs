@@ -401,6 +401,9 @@ pub struct Process {
     pub after: Vec<ProcessName>,
     /// Setup steps that must have succeeded: those it names, and those without `after`.
     pub gated_by: Vec<ProcessName>,
+    /// The setup steps that it names in its `after`: running one of them again is a change of what this process was
+    /// started from. A step that comes before every process anyway (a check, a migration of all) isn't, unless named.
+    pub after_steps: Vec<ProcessName>,
     /// Units outside.
     pub after_units: Vec<String>,
     /// Its sockets.

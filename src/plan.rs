@@ -7,8 +7,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::definition::Difference;
 use crate::model::Probe;
 use crate::unit::name::GroupName;
+
+mod assemble;
+pub mod effect;
+pub mod json;
+mod judge;
+pub mod render;
+pub mod situation;
+#[cfg(test)]
+mod tests;
+
+pub use assemble::plan;
+pub use situation::Situation;
 
 /// What is to be done with one group, and what is left alone.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,12 +125,18 @@ pub enum Reason {
     Definition(Vec<Difference>),
     /// The content of one of its `inputs` changed since it started.
     Input(PathBuf),
+    /// Something that a setup step depends on changed since it last succeeded; which of it isn't known.
+    Inputs,
     /// The program it runs isn't the file of that name any more.
     Program(PathBuf),
     /// A setup step that it is `after` runs again: what people call the step.
     Setup(String),
     /// It came into the group after the group was started.
     New,
+    /// The group had it and starts it only now: it was `start = "manual"`, or held.
+    Wanted,
+    /// It is held, and runs.
+    Held,
     /// It runs, and its group has no such process or instance any more.
     Gone,
     /// It failed: how it ended.
@@ -129,19 +148,6 @@ pub enum Reason {
     Interrupted,
     /// Somebody asked for it: `copse restart`.
     Asked,
-}
-
-/// A directive that isn't the same in two definitions of a unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// `Service`
-    pub section: String,
-    /// `RestartSec`
-    pub name: String,
-    /// Its values before, one for each line; a list that was reset begins anew. Empty: it wasn't there.
-    pub old: Vec<String>,
-    /// Its values now.
-    pub new: Vec<String>,
 }
 
 /// A unit that isn't touched, and why not.
@@ -156,7 +162,7 @@ pub struct Leave {
 }
 
 /// Why a unit isn't touched.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// It runs just what the files say.
     Current,
@@ -168,6 +174,10 @@ pub enum Why {
     Timed,
     /// `refresh = "keep"`: it goes on with its old definition.
     Keep,
+    /// It is inactive, and held.
+    Held,
+    /// A `Condition…=` or `Assert…=` of its definition isn't met.
+    Skipped,
     /// The group isn't active.
     GroupInactive,
     /// It ran and ended well.
@@ -176,8 +186,6 @@ pub enum Why {
     Masked,
     /// It was in motion already: a job was queued for it or systemd was about to restart it.
     InMotion,
-    /// It is one of those that can't be restarted without the group: the holder of shared directories.
-    WholeGroup,
     /// With which definition it was started can't be known.
     Unknown,
 }

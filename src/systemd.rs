@@ -104,6 +104,16 @@ fn lasting(section: Section) -> impl Iterator<Item = &'static str> {
     directives(section).filter(|(_, _, removed)| removed.is_none()).map(|(name, _, _)| name)
 }
 
+/// All directives that some version knows.
+#[cfg(test)]
+pub fn all() -> impl Iterator<Item = (Section, &'static str)> {
+    ROWS.iter().flat_map(|row| {
+        sections_of(row.directive)
+            .filter(|section| section.text() == row.section)
+            .map(|section| (section, row.directive))
+    })
+}
+
 /// The sections that take `directive`, in the order of [`Section`].
 pub fn sections_of(directive: &str) -> impl Iterator<Item = Section> {
     [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice]

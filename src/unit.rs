@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub mod environment_file;
+pub mod lines;
 pub mod name;
-#[cfg(test)]
-pub(crate) mod syntax;
+pub mod syntax;
 pub mod value;
 pub use value::Value;
 

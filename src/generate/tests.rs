@@ -80,6 +80,7 @@ fn process(exec: &str) -> Process {
         instances: None,
         after: vec![],
         gated_by: vec![],
+        after_steps: vec![],
         after_units: vec![],
         sockets: vec![],
         controls: vec![],

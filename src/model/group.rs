@@ -230,6 +230,7 @@ fn read_members(
         } else {
             let mut process = process::process(member, around, diagnostics);
             (process.after, process.gated_by, process.after_units) = (after, gated_by, after_units);
+            process.after_steps = named(&order.steps);
             process.controls = order::controls(&member.table, &names, &entries.removed, diagnostics);
             processes.insert(member.name.clone(), process);
         }

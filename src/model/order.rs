@@ -18,6 +18,8 @@ pub struct Order<'t> {
     pub after: Vec<usize>,
     /// Setup steps of the group that must have succeeded.
     pub gated_by: Vec<usize>,
+    /// Those of them that it names itself.
+    pub steps: Vec<usize>,
     /// Units outside.
     pub units: Vec<String>,
     named_at: Vec<(usize, Spot<'t>)>,
@@ -117,6 +119,9 @@ fn own_order<'a>(
                 let list = if role == Role::Setup { &mut order.gated_by } else { &mut order.after };
                 if !list.contains(&at) {
                     list.push(at);
+                }
+                if role == Role::Setup && !order.steps.contains(&at) {
+                    order.steps.push(at);
                 }
             }
         }

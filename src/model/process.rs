@@ -235,6 +235,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
         instances,
         after: Vec::new(),
         gated_by: Vec::new(),
+        after_steps: Vec::new(),
         after_units: Vec::new(),
         sockets,
         controls: Vec::new(),

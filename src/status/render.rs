@@ -16,8 +16,9 @@ pub struct Look {
     pub now: u64,
 }
 
+/// What a colour stands for; never the only sign of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Colour {
+pub(crate) enum Colour {
     Plain,
     Good,
     Bad,
@@ -26,7 +27,7 @@ enum Colour {
 }
 
 impl Look {
-    fn paint(self, colour: Colour, text: &str) -> String {
+    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Plain => return text.to_owned(),
             Colour::Good => "32",
@@ -38,7 +39,7 @@ impl Look {
     }
 
     /// How long ago, shortly: `3h`; empty for never.
-    fn ago(self, since: u64, exact: bool) -> String {
+    pub(crate) fn ago(self, since: u64, exact: bool) -> String {
         match since {
             0 => String::new(),
             since => span(self.now.saturating_sub(since) / 1_000_000, exact),
@@ -352,7 +353,7 @@ fn cut(text: &str, width: usize) -> String {
 
 /// `lead` and `text` in lines of `width` columns, broken at blanks; all but the first indented. A word that is longer
 /// than a line has one of its own.
-fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
     const INDENT: &str = "    ";
     let mut lines = Vec::new();
     let (mut line, mut begins) = (lead.to_owned(), true);

@@ -1,34 +1,33 @@
-//! systemd's reading of a unit file, for the tests: what was written must mean what was meant.
+//! systemd's reading of values: what a line of a unit means, and for the tests, that what was written means what was meant.
 //!
-//! Follows systemd.syntax(7) and systemd.service(5), "Command lines": lines and continuations, words with quotes and
-//! C escapes, specifiers, and the variables of a command line. Strict: what systemd would only warn about is `Err`.
+//! Follows systemd.syntax(7) and systemd.service(5), "Command lines": words with quotes and C escapes, specifiers, and
+//! the variables of a command line. Strict: what systemd would only warn about is `Err`.
+
+use crate::unit::lines::{Line, lines};
 
 /// The directives of a unit file: section, name, value. Continued lines are joined, as systemd does, by a blank.
+///
+/// # Errors
+/// What systemd would ignore.
 pub fn directives(text: &str) -> Result<Vec<(String, String, String)>, String> {
-    let (mut all, mut section, mut continued) = (Vec::new(), None, String::new());
-    for line in text.split('\n') {
-        if continued.is_empty() && (line.is_empty() || line.starts_with(['#', ';'])) {
-            continue;
+    let (mut all, mut section) = (Vec::new(), None);
+    for line in lines(text) {
+        match line {
+            Line::Section(name) => section = Some(name.to_owned()),
+            Line::Assignment(name, value) => {
+                let section = section.clone().ok_or_else(|| format!("outside of a section: {name:?}"))?;
+                all.push((section, name.into_owned(), value.into_owned()));
+            }
+            Line::Ignored(text) => return Err(format!("no directive: {text:?}")),
         }
-        let slashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
-        if slashes % 2 == 1 {
-            continued.push_str(&line[..line.len() - 1]);
-            continued.push(' ');
-            continue;
-        }
-        let line = std::mem::take(&mut continued) + line;
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            section = Some(name.to_owned());
-            continue;
-        }
-        let (name, value) = line.split_once('=').ok_or_else(|| format!("no directive: {line:?}"))?;
-        let section = section.clone().ok_or_else(|| format!("outside of a section: {line:?}"))?;
-        all.push((section, name.trim().to_owned(), value.trim_matches([' ', '\t', '\r']).to_owned()));
     }
-    if continued.is_empty() { Ok(all) } else { Err("a backslash at the end".to_owned()) }
+    if text.ends_with('\\') { Err("a backslash at the end".to_owned()) } else { Ok(all) }
 }
 
-/// Words with whether each was written without quotes and escapes throughout (a bare `;` separates commands).
+/// The words of a value, unquoted and unescaped.
+///
+/// # Errors
+/// Quotes that aren't closed, escapes that aren't any, a bare `;` (which separates commands).
 pub fn words(value: &str) -> Result<Vec<String>, String> {
     let (mut all, mut rest) = (Vec::new(), value);
     loop {
@@ -116,6 +115,9 @@ fn bytes(text: &str) -> Result<(char, &str), String> {
 }
 
 /// cunescape(): escapes in text that has no quotes.
+///
+/// # Errors
+/// Escapes that aren't any.
 pub fn unescape(text: &str) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
@@ -131,7 +133,10 @@ pub fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Specifiers replaced; only those that copse writes are known.
+/// Specifiers replaced by themselves in angle brackets; only those that copse writes are known.
+///
+/// # Errors
+/// Any other.
 pub fn specifiers(text: &str) -> Result<String, String> {
     let (mut out, mut chars) = (String::new(), text.chars());
     while let Some(c) = chars.next() {
@@ -148,6 +153,9 @@ pub fn specifiers(text: &str) -> Result<String, String> {
 }
 
 /// What a command line executes; `variable` gives the environment.
+///
+/// # Errors
+/// As [`words`] and [`specifiers`], and a `$` that is no variable.
 pub fn argv(command: &str, variable: impl Fn(&str) -> String) -> Result<Vec<String>, String> {
     let mut all = words(command)?;
     let first = all.first_mut().ok_or("an empty command")?;

@@ -14,7 +14,7 @@ use copse::systemd::Systemd;
 use copse::unit::name::{self, GroupName};
 use copse::unit::{Entry, Section, UnitTree};
 
-use crate::syntax;
+use copse::unit::syntax;
 
 /// systemd loads no unit with a longer line.
 const LINE_MAX: usize = 1 << 20;

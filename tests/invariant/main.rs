@@ -3,9 +3,6 @@
 
 // Not all of systemd's grammar is needed here.
 #[allow(dead_code)]
-#[path = "../../src/unit/syntax.rs"]
-mod syntax;
-
 mod corpus;
 mod grammar;
 mod holds;
