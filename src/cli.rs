@@ -6,6 +6,7 @@
 mod amend;
 mod cat;
 mod check;
+mod chosen;
 mod clock;
 mod compile;
 mod completions;
@@ -19,13 +20,23 @@ mod host;
 mod input;
 mod internal;
 mod journal;
+mod kill;
+mod last_line;
 mod logs;
 mod named;
 mod polkit;
+mod progress;
+mod reload;
 mod render;
 mod report;
+mod reset_failed;
+mod restart;
 mod schema;
+mod start;
 mod status;
+mod stop;
+mod wait;
+mod work;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -67,6 +78,13 @@ enum Verb {
     Graph(graph::Graph),
     Polkit(polkit::Polkit),
     Completions(completions::Completions),
+    Start(start::Start),
+    Stop(stop::Stop),
+    Restart(restart::Restart),
+    Reload(reload::Reload),
+    Kill(kill::Kill),
+    ResetFailed(reset_failed::ResetFailed),
+    Wait(wait::Wait),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -113,6 +131,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Graph(graph) => graph.run(scope),
         Verb::Polkit(polkit) => polkit.run(scope),
         Verb::Completions(completions) => completions.run(),
+        Verb::Start(start) => start.run(scope),
+        Verb::Stop(stop) => stop.run(scope),
+        Verb::Restart(restart) => restart.run(scope),
+        Verb::Reload(reload) => reload.run(scope),
+        Verb::Kill(kill) => kill.run(scope),
+        Verb::ResetFailed(reset) => reset.run(scope),
+        Verb::Wait(wait) => wait.run(scope),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

@@ -16,6 +16,7 @@ mod lost;
 mod pinned;
 mod process;
 mod service;
+mod settled;
 mod setup;
 mod socket;
 mod target;
@@ -55,6 +56,7 @@ fn tree(context: &Context) -> UnitTree {
     target::write(context, &mut tree);
     for (name, process) in &group.processes {
         process::write(context, name, process, &mut tree);
+        settled::write(context, name, process, &mut tree);
     }
     for (name, setup) in &group.setup {
         setup::write(context, name, setup, &mut tree);
@@ -75,6 +77,13 @@ pub fn unit_names(group: &Group) -> Vec<String> {
                 names.push(name::template(&group.name, process));
                 names.extend(instances.keys().map(|instance| name::instance(&group.name, process, instance)));
             }
+        }
+        if !definition.change.settled.is_empty() {
+            let file = match &definition.instances {
+                None => name::service(&group.name, process),
+                Some(_) => name::template(&group.name, process),
+            };
+            names.extend(with_instances(name::settled(&file), definition));
         }
         if let Start::Timed(_) = definition.start {
             names.push(name::timer(&group.name, process));

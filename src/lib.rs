@@ -32,6 +32,8 @@ pub mod pipeline;
 #[cfg(feature = "cli")]
 pub mod plan;
 pub mod private;
+#[cfg(feature = "cli")]
+pub mod rollout;
 pub mod running;
 pub mod scope;
 pub mod source;

@@ -5,7 +5,9 @@
 //!  private      the private socket, made palatable to zbus
 //!  proxy        the members of the interface that are used, written by hand
 //!  unit         what a look at a unit brings home, as plain values
+//!  jobs         what the manager was asked to do, until it is done
 //!  look         how a unit runs, for people
+//!  signal       names and numbers
 //!  readiness    is this unit ready, or will it ever be?      (pure)
 //!  giving_up    did systemd give this unit up for good?      (pure)
 //! ```
@@ -14,10 +16,12 @@
 
 pub mod connection;
 pub mod giving_up;
+pub mod jobs;
 pub mod look;
 pub mod private;
 pub mod proxy;
 pub mod readiness;
+pub mod signal;
 pub mod unit;
 
-pub use connection::{Connected, Way, connect, connect_by, is_passing};
+pub use connection::{Connected, EndedJob, Way, connect, connect_by, is_passing, is_refusal, is_unknown};

@@ -420,6 +420,16 @@ impl Process {
     pub fn is_awaited(&self) -> bool {
         self.start == Start::Auto && !self.hold
     }
+
+    /// Whether the group isn't ready without this service of it, and counts as degraded when it failed.
+    #[must_use]
+    pub fn is_essential(&self, service: &str) -> bool {
+        let own = self.instances.as_ref().and_then(|instances| {
+            let instance = service.strip_suffix(".service")?.split_once('@')?.1;
+            instances.get(&InstanceName::new(instance)?)?.as_ref()
+        });
+        own.unwrap_or(&self.service).essential
+    }
 }
 
 /// Who starts a process.

@@ -21,6 +21,7 @@ pub mod situation;
 mod tests;
 
 pub use assemble::plan;
+pub(crate) use assemble::{order, pace};
 pub use situation::Situation;
 
 /// What is to be done with one group, and what is left alone.
@@ -47,6 +48,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What somebody asks for of an active group, whatever its files say.
+    #[must_use]
+    pub fn asked(group: GroupName, steps: Vec<Step>, leave: Vec<Leave>) -> Self {
+        let (files, notes) = (Vec::new(), Vec::new());
+        Self { group, active: true, daemon_reload: false, steps, leave, files, applied: None, notes }
+    }
+
     /// Whether there is anything to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -107,6 +107,13 @@ impl Unit {
         lines.filter_map(|line| line.strip_prefix("# ")).any(|comment| comment == why)
     }
 
+    /// The lines of a section, each by its name and value, without the comments.
+    pub fn lines(&self, section: Section) -> impl Iterator<Item = (&str, &str)> {
+        let lines =
+            self.sections.iter().filter(move |(found, _)| *found == section).flat_map(|(_, lines)| lines.lines());
+        lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='))
+    }
+
     /// Removes all lines of that name (and the comment right above each).
     pub fn remove(&mut self, section: Section, name: &str) {
         let lines = self.section(section);

@@ -491,7 +491,7 @@ fn a_verb_of_another_tool_gets_a_hint() {
         ("ps", "`copse status GROUP`"),
         ("update", "`systemctl daemon-reload`"),
         ("reread", "`copse check`"),
-        ("up", "`systemctl start GROUP.target`"),
+        ("up", "`copse start GROUP`"),
         ("diff", "`copse render GROUP`"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));

@@ -11,7 +11,7 @@ const HABITS: &[(&str, &str)] = &[
         "`systemctl daemon-reload` reads the group files again, `systemctl restart` of a unit brings it up to date",
     ),
     ("reread", "`copse check` says what is wrong with the group files, `systemctl daemon-reload` reads them again"),
-    ("up", "`systemctl start GROUP.target` starts a group and returns when it is ready"),
+    ("up", "`copse start GROUP` starts a group and returns when it is ready"),
     ("diff", "`copse render GROUP` prints the units that a group's file makes"),
 ];
 

@@ -168,8 +168,12 @@ pub(super) fn unknown(named: &Named, outcome: &Outcome) {
 
 /// The exit status that a group's state stands for.
 fn exit_of(status: &Shown) -> Exit {
-    match status.verdict {
-        _ if status.errors > 0 => Exit::Invalid,
+    if status.errors > 0 { Exit::Invalid } else { exit_for(status.verdict) }
+}
+
+/// The exit status that the word about a group stands for.
+pub(super) fn exit_for(verdict: Verdict) -> Exit {
+    match verdict {
         Verdict::Failed => Exit::Failed,
         Verdict::Degraded => Exit::Degraded,
         Verdict::Starting => Exit::Starting,

@@ -99,7 +99,7 @@ impl Context<'_> {
     }
 
     /// A probe in copse-notify's words.
-    fn probe<'p>(&self, probe: &'p Probe, words: &mut Vec<Word<'p>>) {
+    pub fn probe<'p>(&self, probe: &'p Probe, words: &mut Vec<Word<'p>>) {
         match probe {
             Probe::Tcp(address) => words.extend([literal("--tcp"), self.parts(address)]),
             Probe::Unix(path) => words.extend([literal("--unix"), self.parts(path)]),

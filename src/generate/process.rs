@@ -39,7 +39,7 @@ fn want(context: &Context, process: &Process, tree: &mut UnitTree, link: &str, f
     }
 }
 
-fn service(context: &Context, name: &ProcessName, process: &Process, service: &Service, file: &str) -> Unit {
+pub(super) fn service(context: &Context, name: &ProcessName, process: &Process, service: &Service, file: &str) -> Unit {
     let instances = process.instances.is_some();
     let mut unit = context.drop_in(file);
     unit.push(Section::Unit, "Description", context.describe(name, service.description.as_deref(), instances));

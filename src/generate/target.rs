@@ -94,20 +94,11 @@ fn gate(context: &Context, gate: &str) -> Unit {
     for (process, definition) in context.group.processes.iter().filter(|(_, process)| process.is_awaited()) {
         for service in &context.services[process] {
             let optional = [service, " optional"];
-            let line = if essential(definition, service) { service } else { &optional.concat() };
+            let line = if definition.is_essential(service) { service } else { &optional.concat() };
             unit.push(Section::Service, "StandardInputText", Value::input_text(line));
         }
     }
     unit
-}
-
-/// Whether the group isn't ready without this service of `process`.
-fn essential(process: &crate::model::Process, service: &str) -> bool {
-    let own = process.instances.as_ref().and_then(|instances| {
-        let instance = service.strip_suffix(".service")?.split_once('@')?.1;
-        instances.get(&crate::unit::name::InstanceName::new(instance)?)?.as_ref()
-    });
-    own.unwrap_or(&process.service).essential
 }
 
 /// The drop-in that tells the holder which directories.

@@ -48,6 +48,17 @@ impl fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
+/// A job that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedJob {
+    /// Its number.
+    pub id: u32,
+    /// The unit it was for.
+    pub unit: String,
+    /// How it ended: `done`, `failed`, `canceled`, `timeout`, `dependency`, `skipped`, …
+    pub result: String,
+}
+
 /// How a connection reaches the manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -109,14 +120,44 @@ pub async fn connect_by(scope: Scope, way: Way) -> Result<Connected, Unreachable
 pub fn is_passing(error: &zbus::Error) -> bool {
     match error {
         zbus::Error::InputOutput(_) => true,
-        zbus::Error::MethodError(name, ..) => matches!(
-            name.as_str(),
-            "org.freedesktop.DBus.Error.NoReply"
-                | "org.freedesktop.DBus.Error.ServiceUnknown"
-                | "org.freedesktop.DBus.Error.NameHasNoOwner"
-                | "org.freedesktop.DBus.Error.Disconnected"
+        error => matches!(
+            error_name(error).as_deref(),
+            Some(
+                "org.freedesktop.DBus.Error.NoReply"
+                    | "org.freedesktop.DBus.Error.ServiceUnknown"
+                    | "org.freedesktop.DBus.Error.NameHasNoOwner"
+                    | "org.freedesktop.DBus.Error.Disconnected"
+            )
         ),
-        _ => false,
+    }
+}
+
+/// Whether an error says that no such unit is loaded.
+#[must_use]
+pub fn is_unknown(error: &zbus::Error) -> bool {
+    error_name(error).as_deref() == Some("org.freedesktop.systemd1.NoSuchUnit")
+}
+
+/// Whether an error is a refusal: the caller isn't allowed to do that. Without a polkit agent that could ask somebody,
+/// systemd answers `InteractiveAuthorizationRequired`; where polkit, the bus or systemd itself says no, `AccessDenied`.
+#[must_use]
+pub fn is_refusal(error: &zbus::Error) -> bool {
+    matches!(
+        error_name(error).as_deref(),
+        Some(
+            "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired"
+                | "org.freedesktop.DBus.Error.AccessDenied"
+                | "org.freedesktop.DBus.Error.AuthFailed"
+        )
+    )
+}
+
+/// The name of an error that came over the bus. zbus has a type of its own for those of the bus's own interface.
+fn error_name(error: &zbus::Error) -> Option<String> {
+    match error {
+        zbus::Error::MethodError(name, ..) => Some(name.to_string()),
+        zbus::Error::FDO(error) => Some(zbus::DBusError::name(&**error).to_string()),
+        _ => None,
     }
 }
 
@@ -154,14 +195,14 @@ impl Connected {
         &self.manager
     }
 
-    /// The names of units whose jobs end from now on (the `JobRemoved` signal).
+    /// The jobs that end from now on (the `JobRemoved` signal).
     ///
     /// Take them off at once, in a task of its own: when the queue is full, nothing else is read from the
     /// connection either.
     ///
     /// # Errors
     /// What the connection or the manager refuses.
-    pub async fn ended_jobs(&self) -> zbus::Result<impl Stream<Item = String> + Send + Unpin + use<>> {
+    pub async fn ended_jobs(&self) -> zbus::Result<impl Stream<Item = EndedJob> + Send + Unpin + use<>> {
         // Not by way of the proxy, which waits for signals of the manager's bus name: a private connection
         // knows no such name.
         let rule = MatchRule::builder()
@@ -176,8 +217,9 @@ impl Connected {
         }
         Ok(signals.filter_map(|signal| {
             let job = signal.ok().and_then(|signal| {
-                let (_, _, unit, _): (u32, zbus::OwnedObjectPath, String, String) = signal.body().deserialize().ok()?;
-                Some(unit)
+                let (id, _, unit, result): (u32, zbus::OwnedObjectPath, String, String) =
+                    signal.body().deserialize().ok()?;
+                Some(EndedJob { id, unit, result })
             });
             std::future::ready(job)
         }))

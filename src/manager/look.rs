@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tokio::task::JoinSet;
 use zbus::OwnedVariant;
 
-use crate::manager::Connected;
 use crate::manager::unit::{Monotonic, get};
+use crate::manager::{Connected, signal};
 
 /// A unit's properties, as far as people want to know them. What a kind of unit doesn't have is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,7 +100,7 @@ impl Details {
     pub fn end(&self) -> String {
         match (self.result.as_str(), self.main_code) {
             ("exit-code" | "start-limit-hit", EXITED) => format!("exit status {}", self.main_status),
-            ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => format!("signal {}", signal(self.main_status)),
+            ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => format!("signal {}", signal::name(self.main_status)),
             (result, _) => result.to_owned(),
         }
     }
@@ -111,17 +111,6 @@ impl Details {
     pub fn ended_by_itself(&self) -> bool {
         self.result == "success" && self.main_exited.happened() && self.active_left >= self.main_exited
     }
-}
-
-/// The signal's name without `SIG`, or its number: signal(7), as x86 and Arm number them.
-fn signal(number: i32) -> String {
-    const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
-        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
-        "WINCH", "POLL", "PWR", "SYS",
-    ];
-    let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
-    name.map_or_else(|| number.to_string(), ToString::to_string)
 }
 
 /// The details of units, in their order. All questions are asked at once, and the manager answers them in one go.

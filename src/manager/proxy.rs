@@ -32,10 +32,37 @@ pub trait Manager {
     fn list_units_by_patterns(&self, states: &[&str], patterns: &[&str]) -> zbus::Result<Vec<ListUnitsRow>>;
 
     /// Enqueues a start job. `mode` as in `systemctl --job-mode=`.
+    ///
+    /// This and its siblings let polkit ask somebody for a password, if an agent is there that can (polkit(8)).
+    #[zbus(allow_interactive_auth)]
     fn start_unit(&self, name: &str, mode: &str) -> zbus::Result<OwnedObjectPath>;
 
     /// Enqueues a stop job.
+    #[zbus(allow_interactive_auth)]
     fn stop_unit(&self, name: &str, mode: &str) -> zbus::Result<OwnedObjectPath>;
+
+    /// Enqueues a restart job, which starts a unit that isn't up.
+    #[zbus(allow_interactive_auth)]
+    fn restart_unit(&self, name: &str, mode: &str) -> zbus::Result<OwnedObjectPath>;
+
+    /// Enqueues a reload job; refused for a unit that can't reload or isn't up.
+    #[zbus(allow_interactive_auth)]
+    fn reload_unit(&self, name: &str, mode: &str) -> zbus::Result<OwnedObjectPath>;
+
+    /// Sends a signal to the processes of a unit; `whom`: `main`, `control`, or `all`.
+    #[zbus(allow_interactive_auth)]
+    fn kill_unit(&self, name: &str, whom: &str, signal: i32) -> zbus::Result<()>;
+
+    /// The job of that number; an error (`NoSuchJob`) once it is over.
+    fn get_job(&self, id: u32) -> zbus::Result<OwnedObjectPath>;
+
+    /// Reads all unit files again, which runs the generators; returns when that is done.
+    #[zbus(allow_interactive_auth)]
+    fn reload(&self) -> zbus::Result<()>;
+
+    /// As [`ManagerProxy::reset_failed_unit`], with an answer: an error for a unit that isn't loaded, or without permission.
+    #[zbus(name = "ResetFailedUnit", allow_interactive_auth)]
+    fn reset_failed_unit_and_wait(&self, name: &str) -> zbus::Result<()>;
 
     /// Clears the failed state, the start-limit counter and the restart counter of a unit. Its answer isn't
     /// asked for.

@@ -53,10 +53,28 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// A unit that the manager doesn't list, which never happens to one that was asked for by its name.
+    #[must_use]
+    pub fn absent(unit: &str) -> Self {
+        Self {
+            name: unit.to_owned(),
+            load_state: "not-found".to_owned(),
+            active_state: "inactive".to_owned(),
+            sub_state: "dead".to_owned(),
+            job: None,
+        }
+    }
+
     /// Whether it is up, also while it reloads.
     #[must_use]
     pub fn is_up(&self) -> bool {
         matches!(self.active_state.as_str(), "active" | "reloading" | "refreshing")
+    }
+
+    /// Whether it is down, and nothing is queued for it.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.job.is_none() && matches!(self.active_state.as_str(), "inactive" | "failed")
     }
 }
 

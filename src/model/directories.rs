@@ -203,3 +203,11 @@ fn below(one: &Owned<'_>, above: &Owned<'_>, place: &Place) -> Diagnostic {
     Diagnostic::new(Code::Conflict, place, message)
         .help(format!("name them side by side, or move `{key} = \"{}\"` up to the group's own keys", above.path))
 }
+
+/// What the placeholders of directories stand for in a process: the first of each kind, its own or else a `shared` one.
+pub fn first(own: &[Directory], shared: &[(DirectoryKind, Text)]) -> Vec<(DirectoryKind, Text)> {
+    let mut first: Vec<_> =
+        own.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect();
+    first.extend(shared.iter().filter(|(kind, _)| !own.iter().any(|own| own.kind == *kind)).cloned());
+    first
+}

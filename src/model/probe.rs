@@ -124,7 +124,8 @@ pub fn settled(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnos
         diagnostics.push(wrong_type("settled", "a table such as `{ http = \"http://127.0.0.1/green\" }`", node));
         return None;
     };
-    let known: Vec<_> = PROBES.iter().copied().filter(|key| *key != "fd").collect();
+    // Both are about the process's own start; what is settled is asked from outside of it.
+    let known: Vec<_> = PROBES.iter().copied().filter(|key| !matches!(*key, "fd" | "listening")).collect();
     value::unknown_keys("`settled`", table, &known, diagnostics);
     probes("settled", node, table, around, diagnostics)
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{Entry, Node, Spot, Table, Value, merge_settings};
 use crate::model::calendar;
 use crate::model::defaults::Member;
-use crate::model::directories::is_instance;
+use crate::model::directories::{self, is_instance};
 use crate::model::instances::{self, MOST_INSTANCES};
 use crate::model::keys;
 use crate::model::pass;
@@ -225,6 +225,8 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
         let runtime: Vec<_> = own.flat_map(|directory| &directory.names).chain(shared).collect();
         socket::check_places(&sockets, &runtime, entry.node.place, diagnostics);
     }
+    let first = directories::first(&service.directories, around.shared);
+    let names = Names { directories: &first, ..names };
     let change = change(table, has_instances, &service, &names, diagnostics);
     check_combination(merged, &instances, &service, &sockets, diagnostics);
     Process {

@@ -47,9 +47,7 @@ pub struct Context<'a> {
 /// Reads the merged table.
 pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> Service {
     let directories = directories::read(table, &context.names, diagnostics);
-    let mut first: Vec<_> =
-        directories.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect();
-    first.extend(context.shared.iter().filter(|(kind, _)| !directories.iter().any(|own| own.kind == *kind)).cloned());
+    let first = directories::first(&directories, context.shared);
     let names = Names { directories: &first, ..context.names.clone() };
     let working_directory = working_directory(table, &names, diagnostics);
     let around = Surroundings { names: &names, working_directory: working_directory.as_ref() };

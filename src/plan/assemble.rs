@@ -302,7 +302,8 @@ fn starts_under_its_service(unit: &Observed, all: &Findings<'_>) -> bool {
     unit.member.kind == Kind::Socket && unit.of.is_some() && all.iter().any(service)
 }
 
-fn pace(process: &Process, of: usize) -> Pace {
+/// At which pace a process of so many units is rolled.
+pub fn pace(process: &Process, of: usize) -> Pace {
     let text = process.change.max_unavailable.as_str();
     let number = match text.strip_suffix('%') {
         Some(percent) => of * percent.parse::<usize>().unwrap_or(1) / 100,
@@ -318,7 +319,7 @@ fn pace(process: &Process, of: usize) -> Pace {
 }
 
 /// The place of each process and setup step in an order in which all come after what they are `after`.
-fn order(group: &Group) -> BTreeMap<ProcessName, usize> {
+pub fn order(group: &Group) -> BTreeMap<ProcessName, usize> {
     let steps = group.setup.iter().map(|(name, step)| (name, [&step.after, &step.gated_by]));
     let processes = group.processes.iter().map(|(name, process)| (name, [&process.after, &process.gated_by]));
     let mut rest: Vec<_> = steps.chain(processes).collect();

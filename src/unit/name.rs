@@ -171,6 +171,20 @@ pub fn again(unit: &str) -> String {
     format!("copse-again@{unit}")
 }
 
+/// `copse-failed@G.target`: active while the group is failed as a whole.
+#[must_use]
+pub fn failed(group: &GroupName) -> String {
+    format!("copse-failed@{group}.target")
+}
+
+/// `copse-settled-G-P.service`, `copse-settled-G-P@1.service`: asks whether the process of the unit `G-P.service` is
+/// settled. Not an instance of one template, because the process's own instance has to be this unit's as well: it is
+/// what `{instance}` stands for.
+#[must_use]
+pub fn settled(unit: &str) -> String {
+    format!("copse-settled-{unit}")
+}
+
 /// `copse-KIND@G.service`: an instance of a template of copse's own.
 #[must_use]
 pub fn own(kind: &str, group: &GroupName) -> String {

@@ -16,6 +16,7 @@
 //! A situation cleans up after itself ([`group::Group`] does by itself), and never sleeps to let something
 //! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
 
+mod asking;
 mod compiled;
 mod controls;
 mod details;
@@ -63,6 +64,7 @@ const SITUATIONS: &[&[Situation]] = &[
     the_machine::SITUATIONS,
     starting::SITUATIONS,
     restarting::SITUATIONS,
+    asking::SITUATIONS,
     failing::SITUATIONS,
     judging::SITUATIONS,
     setting_up::SITUATIONS,

@@ -66,7 +66,7 @@ while not os.path.exists(sys.argv[2]):
 print(f"total={total} refused={refused} empty={empty} answered_by={','.join(sorted(answers))}", flush=True)
 "#;
 
-fn install(m: &Machine) {
+pub(crate) fn install(m: &Machine) {
     stand_in::install(m);
     m.write_program("/usr/local/bin/serve", SERVER);
     m.write_program("/usr/local/bin/ask", CLIENT);
@@ -74,7 +74,7 @@ fn install(m: &Machine) {
 }
 
 /// A client that has been answered already.
-fn asking(m: &Machine, port: &str) -> Spawned {
+pub(crate) fn asking(m: &Machine, port: &str) -> Spawned {
     let client = m.spawn(&["/usr/local/bin/ask", port, "/run/enough"]);
     m.wait_until("the client is answered", SOON, || client.stdout().contains("answered"));
     client

@@ -17,6 +17,7 @@ stubborn            as `notify`, but has to be killed
 sulk N              as `notify`, but ends with N when asked to stop
 crash [SECONDS]     ends with 1
 end [SECONDS]       ends with 0
+unless FILE WHAT…   does WHAT, unless FILE exists: then it says that it is bad, and ends with 1
 write FILE TEXT     writes a line to FILE and goes on
 """
 import os, signal, socket, sys, time
@@ -49,6 +50,11 @@ def go_on(status=0, ready=True):
 
 what, rest = sys.argv[1], sys.argv[2:]
 print("begins", flush=True)
+if what == "unless":
+    if os.path.exists(rest[0]):
+        print("it is bad", flush=True)
+        sys.exit(1)
+    what, rest = rest[1], rest[2:]
 if what == "run":
     go_on(ready=False)
 elif what == "notify":

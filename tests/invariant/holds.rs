@@ -23,7 +23,8 @@ const LINE_MAX: usize = 1 << 20;
 #[rustfmt::skip]
 const WRITTEN: [(&str, &[&str]); 5] = [
     ("Unit", &[
-        "After", "Before", "Conflicts", "Description", "Documentation", "OnFailure", "PartOf", "RefuseManualStop",
+        "After", "Before", "Conflicts", "Description", "Documentation", "JoinsNamespaceOf",
+            "OnFailure", "PartOf", "RefuseManualStop",
         "Requires", "SourcePath", "StartLimitBurst", "StartLimitIntervalSec", "Wants", "X-CopseGroup",
     ]),
     ("Service", &[

@@ -150,8 +150,8 @@ impl Gate {
         let changed = Arc::new(Notify::new());
         let notify = Arc::clone(&changed);
         tokio::spawn(async move {
-            while let Some(unit) = ended.next().await {
-                if units.contains(&unit) {
+            while let Some(job) = ended.next().await {
+                if units.contains(&job.unit) {
                     notify.notify_one();
                 }
             }

@@ -8,8 +8,8 @@ use crate::scope::Scope;
 use crate::status::{self, Member};
 
 /// The fields that are asked for, beside the time, which journalctl always gives.
-pub(super) const FIELDS: [&str; 7] =
-    ["MESSAGE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT", "UNIT", "USER_UNIT", "SYSLOG_IDENTIFIER", "_UID"];
+pub(super) const FIELDS: [&str; 8] =
+    ["MESSAGE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT", "UNIT", "USER_UNIT", "COPSE_UNIT", "SYSLOG_IDENTIFIER", "_UID"];
 
 /// Foreground colours of ANSI terminals that can be read on black and on white; red is for what is bad.
 const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
@@ -44,12 +44,18 @@ impl Painter {
         };
         // The service manager's own lines are about a unit; those of a process come from one.
         let manager = own.is_none_or(|own| own == "init.scope") && about.is_some();
-        let unit = if manager { about } else { own };
+        // So are those that say what copse did to it.
+        let copse = text("COPSE_UNIT");
+        let unit = copse.or(if manager { about } else { own });
         // A process's identifier is its unit's name, too.
         let name = one_line(&status::label(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
         let when = text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()).and_then(clock::local);
         let head = format!("{} {}", when.unwrap_or_default(), self.name(&name));
-        let by = if manager { "systemd: " } else { "" };
+        let by = match (copse, manager) {
+            (Some(_), _) => "copse: ",
+            (None, true) => "systemd: ",
+            (None, false) => "",
+        };
         let message = without_colours(&message(&fields));
         let mut lines = message.trim_end_matches('\n').split('\n');
         let first = lines.next().unwrap_or_default();
@@ -131,6 +137,10 @@ mod tests {
                 "redis | systemd: Started Web.\n",
             ),
             (r#"{"MESSAGE":"a","_SYSTEMD_UNIT":"g-redis.service","UNIT":"g-web@1.service"}"#, "redis | a\n"),
+            (
+                r#"{"MESSAGE":"restart: ready","_SYSTEMD_UNIT":"session-1.scope","COPSE_UNIT":"g-web@1.service"}"#,
+                "web@1 | copse: restart: ready\n",
+            ),
             (r#"{"MESSAGE":"one\ntwo\n","_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | one\nredis | two\n"),
             (r#"{"MESSAGE":[104,105,255],"_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | hi\u{fffd}\n"),
             (r#"{"MESSAGE":null,"SYSLOG_IDENTIFIER":"x"}"#, "x     | \n"),

@@ -4,7 +4,8 @@ use crate::cli::named::Named;
 use crate::scope::Scope;
 use crate::status::Member;
 
-/// The matches for what was named. Lines that a process wrote, and lines that the service manager wrote about it; on
+/// The matches for what was named. Lines that a process wrote, lines that copse wrote about what it did to it, and lines
+/// that the service manager wrote about it; on
 /// 247 and 252 the latter carry no field of ours, so they are found by the unit that they are about.
 ///
 /// In a user's manager `LogExtraFields=` has no effect (seen on 252), so there everything is found by the unit; and
@@ -43,7 +44,8 @@ pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<St
                 Some(_) => Vec::new(),
             };
             let fields = if fields.is_empty() { fields } else { [fields, or()].concat() };
-            [fields, of("_SYSTEMD_UNIT"), or(), vec!["_PID=1".to_owned()], of("UNIT")].concat()
+            let manager = [vec!["_PID=1".to_owned()], of("UNIT")].concat();
+            [fields, of("_SYSTEMD_UNIT"), or(), manager, or(), of("COPSE_UNIT")].concat()
         }
         Scope::User => {
             let user = || vec![format!("_UID={}", rustix::process::getuid().as_raw())];
@@ -51,7 +53,8 @@ pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<St
             let services = units.iter().filter_map(|unit| unit.strip_suffix(".service"));
             let identifiers: Vec<String> = services.map(|stem| format!("SYSLOG_IDENTIFIER={stem}")).collect();
             let identified = if identifiers.is_empty() { identifiers } else { [or(), user(), identifiers].concat() };
-            [user(), of("_SYSTEMD_USER_UNIT"), or(), user(), of("USER_UNIT"), identified].concat()
+            let done = [or(), user(), of("COPSE_UNIT")].concat();
+            [user(), of("_SYSTEMD_USER_UNIT"), or(), user(), of("USER_UNIT"), identified, done].concat()
         }
     }
 }
@@ -82,15 +85,21 @@ mod tests {
     fn a_process_and_an_instance() {
         assert_eq!(
             of(Scope::System, Some("a"), &[member("g-a@1.service", "a@1")]),
-            "COPSE_GROUP=g COPSE_PROCESS=a + _SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service"
+            "COPSE_GROUP=g COPSE_PROCESS=a + _SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         assert_eq!(
             of(Scope::System, Some("a@1"), &[member("g-a@1.service", "a@1")]),
-            "_SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service"
+            "_SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         // Never without a unit: that would be all of the journal.
-        assert_eq!(of(Scope::System, Some("a.socket"), &[]), "_SYSTEMD_UNIT=g-a.socket + _PID=1 UNIT=g-a.socket");
-        assert_eq!(of(Scope::System, Some("a@9"), &[]), "_SYSTEMD_UNIT=g-a@9.service + _PID=1 UNIT=g-a@9.service");
+        assert_eq!(
+            of(Scope::System, Some("a.socket"), &[]),
+            "_SYSTEMD_UNIT=g-a.socket + _PID=1 UNIT=g-a.socket + COPSE_UNIT=g-a.socket"
+        );
+        assert_eq!(
+            of(Scope::System, Some("a@9"), &[]),
+            "_SYSTEMD_UNIT=g-a@9.service + _PID=1 UNIT=g-a@9.service + COPSE_UNIT=g-a@9.service"
+        );
     }
 
     #[test]
@@ -98,7 +107,9 @@ mod tests {
         let uid = rustix::process::getuid().as_raw();
         assert_eq!(
             of(Scope::User, Some("a.socket"), &[member("g-a.socket", "a.socket")]),
-            format!("_UID={uid} _SYSTEMD_USER_UNIT=g-a.socket + _UID={uid} USER_UNIT=g-a.socket")
+            format!(
+                "_UID={uid} _SYSTEMD_USER_UNIT=g-a.socket + _UID={uid} USER_UNIT=g-a.socket + _UID={uid} COPSE_UNIT=g-a.socket"
+            )
         );
     }
 
@@ -109,7 +120,7 @@ mod tests {
             of(Scope::User, Some("a"), &[member("g-a.service", "a")]),
             format!(
                 "_UID={uid} _SYSTEMD_USER_UNIT=g-a.service + _UID={uid} USER_UNIT=g-a.service \
-                 + _UID={uid} SYSLOG_IDENTIFIER=g-a"
+                 + _UID={uid} SYSLOG_IDENTIFIER=g-a + _UID={uid} COPSE_UNIT=g-a.service"
             )
         );
     }

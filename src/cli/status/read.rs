@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
+use crate::cli::last_line;
 use crate::cli::named::Named;
 use crate::diagnostic::Severity;
 use crate::manager::Connected;
@@ -135,7 +135,7 @@ impl<'o> Group<'o> {
         let generated = directories.generator.clone().unwrap_or_default();
         let row = |mut member: Member| {
             let details = details.remove(&member.unit);
-            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| absent(&member.unit));
+            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| Listed::absent(&member.unit));
             let from = details.as_ref().map(|details| PathBuf::from(&details.fragment)).unwrap_or_default();
             // Not where the file is invalid: then it isn't known who belongs to the group.
             let gone = known && !member.defined && from.starts_with(&generated);
@@ -159,19 +159,8 @@ fn by_name(listed: Vec<Listed>) -> HashMap<String, Listed> {
     listed.into_iter().map(|listed| (listed.name.clone(), listed)).collect()
 }
 
-/// A unit that the manager doesn't list, which never happens to one that was asked for by its name.
-fn absent(unit: &str) -> Listed {
-    Listed {
-        name: unit.to_owned(),
-        load_state: "not-found".to_owned(),
-        active_state: "inactive".to_owned(),
-        sub_state: "dead".to_owned(),
-        job: None,
-    }
-}
-
 fn whole(units: &Units, listed: &HashMap<String, Listed>, waits_for: String) -> Whole {
-    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| absent(unit));
+    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| Listed::absent(unit));
     Whole { target: get(&units.target), gate: get(&units.gate), waits_for, gave_up: get(&units.mark).is_up() }
 }
 
@@ -195,23 +184,11 @@ fn overrides(rows: &[Row], directories: &Directories) -> Vec<(String, PathBuf)> 
 
 /// The last line in the journal of each failed service.
 fn last_lines(scope: Scope, rows: &mut [Row]) {
-    let field = if scope == Scope::User { "_SYSTEMD_USER_UNIT" } else { "_SYSTEMD_UNIT" };
     let failed = |row: &&mut Row| matches!(row.state, State::Failed(_)) && row.member.unit.ends_with(".service");
-    let searches = rows.iter_mut().filter(failed).take(LAST_LINES).map(|row| {
-        let search = Command::new("journalctl")
-            .args(["--no-pager", "--quiet", "--boot", "--lines=1", "--output=cat"])
-            .arg(format!("{field}={}", row.member.unit))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        (row, search)
-    });
-    // Side by side. Without a journal there is no line, which is no reason to fail.
-    for (row, search) in searches.collect::<Vec<_>>() {
-        let output = search.and_then(std::process::Child::wait_with_output);
-        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        row.last_line = text.lines().last().map(ToOwned::to_owned).filter(|line| !line.is_empty());
+    let failed = rows.iter_mut().filter(failed).take(LAST_LINES);
+    let searches: Vec<_> = failed.map(|row| (last_line::search(scope, &row.member.unit), row)).collect();
+    for (search, row) in searches {
+        row.last_line = last_line::found(search);
     }
 }
 

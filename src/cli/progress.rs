@@ -1,0 +1,243 @@
+//! What a verb that changes something shows meanwhile: a line for each unit. On a terminal the lines of those that are
+//! being dealt with stand at the bottom, with the time that they take, and are brought up to date in place.
+
+use std::io::{self, IsTerminal, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::last_line;
+use super::report::{Color, columns};
+use crate::diagnostic::one_line;
+use crate::plan::{Subject, json};
+use crate::rollout::{Event, Reached, Tell};
+use crate::scope::Scope;
+
+/// How many lines are brought up to date at the same time.
+const BUSY: usize = 8;
+
+/// How often the times move on.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Shows the events of roll-outs, and keeps them for `--json`.
+#[derive(Debug, Clone)]
+pub(super) struct Progress(Arc<Mutex<Board>>);
+
+#[derive(Debug)]
+struct Board {
+    scope: Scope,
+    /// Nothing is shown until the end.
+    silent: bool,
+    /// The terminal's columns, where there is one.
+    terminal: Option<usize>,
+    colour: bool,
+    /// Of the labels, so that what follows them stands in a column.
+    width: usize,
+    busy: Vec<Busy>,
+    /// How many lines at the bottom are to be drawn anew.
+    drawn: usize,
+    /// What happened to the units, as objects.
+    done: Vec<Value>,
+}
+
+/// A unit that is being dealt with.
+#[derive(Debug)]
+struct Busy {
+    action: &'static str,
+    label: String,
+    waits: String,
+    since: Instant,
+}
+
+impl Progress {
+    /// Shows on the standard output; nothing where `silent`. Needs a running tokio runtime.
+    pub(super) fn new(scope: Scope, color: Color, silent: bool) -> Self {
+        let stdout = io::stdout();
+        let terminal = columns(&stdout).filter(|_| !silent && stdout.is_terminal());
+        let board = Board {
+            scope,
+            silent,
+            terminal,
+            colour: color.on(&stdout),
+            width: 0,
+            busy: Vec::new(),
+            drawn: 0,
+            done: Vec::new(),
+        };
+        let progress = Self(Arc::new(Mutex::new(board)));
+        if terminal.is_some() {
+            let board = Arc::downgrade(&progress.0);
+            tokio::spawn(async move {
+                while let Some(board) = board.upgrade() {
+                    Self(board).board().draw(&[]);
+                    tokio::time::sleep(TICK).await;
+                }
+            });
+        }
+        progress
+    }
+
+    /// Labels that are going to be shown.
+    pub(super) fn expect<'s>(&self, subjects: impl IntoIterator<Item = &'s Subject>) {
+        let width = subjects.into_iter().map(|subject| subject.label.chars().count()).max().unwrap_or(0);
+        let mut board = self.board();
+        board.width = board.width.max(width.min(40));
+    }
+
+    /// Shows a sentence.
+    pub(super) fn note(&self, text: &str) {
+        self.board().draw(&[one_line(text)]);
+    }
+
+    /// What happened to units since the last call, as objects, in the order in which it ended.
+    pub(super) fn take_done(&self) -> Vec<Value> {
+        std::mem::take(&mut self.board().done)
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        // A panic while it was held is a mistake that shows itself elsewhere.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tell for Progress {
+    fn tell(&self, event: &Event<'_>) {
+        let mut board = self.board();
+        match event {
+            Event::Begins { action, subject } => board.begin(action, subject),
+            Event::Waits { subject, what } => {
+                if let Some(busy) = board.busy.iter_mut().find(|busy| busy.label == subject.label) {
+                    busy.waits = one_line(what);
+                }
+            }
+            Event::Ends { action, subject, reasons, end } => {
+                let took = board.end(&subject.label);
+                let line = board.ended(action, subject, end, took);
+                let reasons: Vec<Value> = reasons.iter().map(json::reason).collect();
+                board.done.push(json!({
+                    "unit": subject.unit,
+                    "name": subject.label,
+                    "action": action,
+                    "reasons": reasons,
+                    "result": end.as_ref().map_or_else(|_| "failed".to_owned(), ToString::to_string),
+                    "error": end.as_ref().err(),
+                    "seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
+                }));
+                let mut lines = vec![line];
+                if end.is_err() {
+                    let last = last_line::found(last_line::search(board.scope, &subject.unit));
+                    lines.extend(last.map(|line| format!("  {}", one_line(&line))));
+                }
+                board.draw(&lines);
+            }
+            Event::Notes(text) => board.draw(&[one_line(text)]),
+        }
+    }
+}
+
+impl Board {
+    fn begin(&mut self, action: &'static str, subject: &Subject) {
+        self.busy.push(Busy { action, label: subject.label.clone(), waits: String::new(), since: Instant::now() });
+        self.draw(&[]);
+    }
+
+    fn end(&mut self, label: &str) -> Duration {
+        match self.busy.iter().position(|busy| busy.label == label) {
+            Some(at) => self.busy.remove(at).since.elapsed(),
+            None => Duration::ZERO,
+        }
+    }
+
+    fn ended(&self, action: &str, subject: &Subject, end: &Result<Reached, &str>, took: Duration) -> String {
+        let head = format!("{action:<8} {:<width$}", subject.label, width = self.width);
+        match end {
+            Ok(reached) => format!("  {head}  {reached}{}", after(took)),
+            Err(what) => {
+                let text = format!("{head}  {}{}", one_line(what), after(took));
+                if self.colour { format!("\u{1b}[1;31m✗ {text}\u{1b}[0m") } else { format!("✗ {text}") }
+            }
+        }
+    }
+
+    /// Writes `lines`, and below them anew those that move. That nobody reads it is no reason to stop.
+    fn draw(&mut self, lines: &[String]) {
+        let mut text = String::new();
+        if self.terminal.is_some() {
+            for _ in 0..self.drawn {
+                // One line up, and clear it.
+                text.push_str("\u{1b}[A\u{1b}[2K");
+            }
+        }
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        if let Some(columns) = self.terminal {
+            let moving = moving(&self.busy, Instant::now(), self.width, columns);
+            self.drawn = moving.len();
+            for line in moving {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+        if !self.silent && !text.is_empty() {
+            let mut stdout = io::stdout().lock();
+            let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        }
+    }
+}
+
+/// `, 1.2s`; nothing where it took no time that anybody would notice.
+fn after(took: Duration) -> String {
+    match took.as_millis() {
+        0..50 => String::new(),
+        50..10_000 => format!(", {:.1}s", took.as_secs_f64()),
+        _ => format!(", {}", crate::span::format(Duration::from_secs(took.as_secs()))),
+    }
+}
+
+/// The lines of those that are being dealt with.
+fn moving(busy: &[Busy], now: Instant, width: usize, columns: usize) -> Vec<String> {
+    let line = |busy: &Busy| {
+        let spent = crate::span::format(Duration::from_secs(now.duration_since(busy.since).as_secs()));
+        let line = format!("↻ {:<8} {:<width$}  {spent}  {}", busy.action, busy.label, busy.waits);
+        line.trim_end().chars().take(columns.saturating_sub(1)).collect()
+    };
+    let mut lines: Vec<String> = busy.iter().take(BUSY).map(line).collect();
+    if busy.len() > BUSY {
+        lines.push(format!("  and {} more", busy.len() - BUSY));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_moving_lines_fit_on_the_terminal() {
+        let since = Instant::now();
+        let busy = |label: &str| Busy {
+            action: "restart",
+            label: label.to_owned(),
+            waits: "activating, auto-restart".to_owned(),
+            since,
+        };
+        let now = since + Duration::from_millis(3_400);
+        assert_eq!(
+            moving(&[busy("web@1"), busy("web@10")], now, 6, 80),
+            ["↻ restart  web@1   3s  activating, auto-restart", "↻ restart  web@10  3s  activating, auto-restart"]
+        );
+        assert_eq!(moving(&[busy("web@1")], now, 6, 24), ["↻ restart  web@1   3s  "]);
+        let many: Vec<_> = (0..11).map(|_| busy("w")).collect();
+        assert_eq!(moving(&many, now, 1, 80).last().map(String::as_str), Some("  and 3 more"));
+    }
+
+    #[test]
+    fn the_time_that_something_took() {
+        for (millis, expected) in [(3, ""), (1_234, ", 1.2s"), (9_999, ", 10.0s"), (61_000, ", 1min 1s")] {
+            assert_eq!(after(Duration::from_millis(millis)), expected, "{millis}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `copse reset-failed`: failures are forgotten, and with them how often something was started.
+
+use clap::Args;
+
+use super::Exit;
+use super::chosen::Chosen;
+use super::work::{self, Work};
+use crate::manager::is_unknown;
+use crate::plan::{Reason, Subject};
+use crate::rollout::record::Record;
+use crate::rollout::{Event, Reached, Stop, Tell as _};
+use crate::scope::Scope;
+use crate::unit::name;
+
+/// Forget the failures of groups, or of parts of them, and how often they were started.
+#[derive(Debug, Args)]
+pub(super) struct ResetFailed {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+}
+
+impl ResetFailed {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, false, reset)
+    }
+}
+
+async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    let mut meant = chosen.subjects(|_| true);
+    if chosen.part.is_none() {
+        let gate = name::own("ready", &chosen.group);
+        meant.push(Subject { label: gate.clone(), unit: gate });
+    }
+    let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
+    let record = Record::new(&chosen.group, &work.progress);
+    for (subject, row) in meant.iter().zip(work.systemd().list(&names).await?) {
+        // What is up keeps its counter of restarts; a mask or a bad file holds nothing to forget.
+        if row.is_up() || row.load_state != "loaded" {
+            continue;
+        }
+        match work.systemd().manager().reset_failed_unit_and_wait(&subject.unit).await {
+            // Nothing is remembered of what isn't loaded.
+            Err(error) if is_unknown(&error) => continue,
+            other => other.map_err(|error| Stop::of(subject, error))?,
+        }
+        if row.active_state == "failed" {
+            let end = Ok(Reached::Forgotten);
+            record.tell(&Event::Ends { action: "reset", subject, reasons: &[Reason::Asked], end });
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,116 @@
+//! `copse restart`: one instance after the other, each ready and settled before the next.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::chosen::Chosen;
+use super::work::{self, Work};
+use super::{Exit, complain, start};
+use crate::manager::look::details;
+use crate::plan::{Plan, Subject, Why};
+use crate::rollout::Stop;
+use crate::rollout::asked::{self, Asked, Share};
+use crate::scope::Scope;
+use crate::span;
+use crate::status::{self, Member, State};
+
+/// How long `--canary` watches without a span.
+const CANARY: &str = "30s";
+
+/// Restart groups, or parts of them, instance by instance, in the order of `after`.
+///
+/// What was stopped stays stopped unless it is named itself.
+#[derive(Debug, Args)]
+pub(super) struct Restart {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    pace: Pace,
+}
+
+/// How fast; shared with `apply`.
+#[derive(Debug, Args)]
+pub(super) struct Pace {
+    /// Of each process one first, watched for SPAN [default: 30s]; then the others.
+    #[arg(long, value_name = "SPAN", num_args = 0..=1, default_missing_value = CANARY, value_parser = span::parse_finite)]
+    canary: Option<Duration>,
+
+    /// How many instances of a process may be down at once, instead of `max-unavailable`.
+    #[arg(long, value_name = "N|N%", value_parser = share)]
+    max_unavailable: Option<Share>,
+
+    /// How long to wait between one batch and the next.
+    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span::parse_finite)]
+    pause: Duration,
+}
+
+fn share(text: &str) -> Result<Share, &'static str> {
+    Share::parse(text).ok_or("a number of instances, or a percentage from `1%` to `100%`")
+}
+
+impl Restart {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, self.json, async |work, chosen| self.restart(work, chosen).await)
+    }
+
+    async fn restart(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+        if chosen.part.is_none() {
+            let target = work.systemd().list(&[&chosen.target()]).await?;
+            if !target.iter().any(|row| row.is_up()) {
+                work.progress.note(&format!("{} isn't active: it is started", chosen.group));
+                return start::whole(work, chosen).await;
+            }
+        }
+        let asked = Asked {
+            group: chosen.group.clone(),
+            part: chosen.part.clone(),
+            canary: self.pace.canary,
+            max_unavailable: self.pace.max_unavailable,
+            pause: self.pace.pause,
+        };
+        let plan = asked::restart(&asked, chosen.meaning(), &states(work, chosen).await?);
+        if plan.steps.is_empty() && plan.leave.is_empty() {
+            complain(format_args!("there is no process in `{}` to restart", chosen.label()));
+            return Ok(Exit::Failed);
+        }
+        work.carry_out(chosen, &plan).await?;
+        say_left(work, chosen, &plan);
+        Ok(Exit::Done)
+    }
+}
+
+/// What each member's state means.
+async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, State)>> {
+    let names: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
+    let known = details(work.systemd(), &names).await?;
+    let units: Vec<&str> = names.iter().map(String::as_str).collect();
+    let rows = if units.is_empty() { Vec::new() } else { work.systemd().list(&units).await? };
+    let of = chosen.members.iter().zip(rows).zip(known);
+    Ok(of.map(|((member, row), details)| (member.clone(), status::state(member, &row, Some(&details)))).collect())
+}
+
+/// Says what wasn't restarted although it may have been expected.
+fn say_left(work: &Work, chosen: &Chosen<'_>, plan: &Plan) {
+    for leave in &plan.leave {
+        let names: Vec<String> =
+            leave.units.iter().map(|Subject { label, .. }| format!("{}/{label}", chosen.group)).collect();
+        let names = names.join(", ");
+        let why = match leave.why {
+            Why::Stopped => format!("was stopped, and stays so; `copse start {names}` starts it"),
+            Why::Masked => "is masked".to_owned(),
+            Why::InMotion => "is stopping".to_owned(),
+            Why::Done => "ran and ended well".to_owned(),
+            Why::Timed => "is left to its timer".to_owned(),
+            // Nobody expects that what only others start is started.
+            _ => continue,
+        };
+        work.progress.note(&format!("{names} {why}"));
+    }
+}

@@ -1,0 +1,53 @@
+//! `copse start`: what `systemctl start` does, and what becomes of each unit.
+
+use clap::Args;
+
+use super::Exit;
+use super::chosen::Chosen;
+use super::work::{self, Work};
+use crate::plan::{Action, Subject};
+use crate::rollout::Stop;
+use crate::rollout::record::Record;
+use crate::scope::Scope;
+use crate::status;
+
+/// Start groups, or parts of them, and wait until they are ready.
+#[derive(Debug, Args)]
+pub(super) struct Start {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Start {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, self.json, async |work, chosen| match &chosen.part {
+            None => whole(work, chosen).await,
+            Some(_) => part(work, chosen).await,
+        })
+    }
+}
+
+/// By the target: the units are started in their order, and those that failed before get another chance.
+pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
+    let members = chosen.subjects(|member| member.defined && member.start == status::Start::Auto);
+    let record = Record::new(&chosen.group, &work.progress);
+    let failures = work.rollout(chosen, &record).start_group(&target, &members).await?;
+    let (grave, others): (Vec<_>, Vec<_>) =
+        failures.iter().partition(|failure| chosen.is_essential(&failure.subject.unit));
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|failure| failure.subject.label.as_str()).collect();
+        work.progress.note(&format!("not essential for {}: {}", chosen.group, names.join(", ")));
+    }
+    Ok(if grave.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    work.carry_out(chosen, &chosen.plan(Action::Start, chosen.subjects(|_| true))).await?;
+    Ok(Exit::Done)
+}

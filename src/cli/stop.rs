@@ -1,0 +1,74 @@
+//! `copse stop`: returns when the last process is gone, which `systemctl stop` of a target doesn't.
+
+use clap::Args;
+
+use super::Exit;
+use super::chosen::Chosen;
+use super::work::{self, Work};
+use crate::plan::{Action, Subject};
+use crate::rollout::Stop as Stopped;
+use crate::rollout::record::Record;
+use crate::scope::Scope;
+use crate::status::{Kind, Start};
+
+/// Stop groups, or parts of them, and wait until the last process is gone.
+#[derive(Debug, Args)]
+pub(super) struct Stop {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stop {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, self.json, async |work, chosen| match &chosen.part {
+            None => whole(work, chosen).await,
+            Some(_) => part(work, chosen).await,
+        })
+    }
+}
+
+async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
+    let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
+    // Of a timed process only the timer goes with the group; a job that its timer started runs to its end.
+    let timed = |member: &crate::status::Member| member.kind == Kind::Process && member.start == Start::Timed;
+    let record = Record::new(&chosen.group, &work.progress);
+    let rollout = work.rollout(chosen, &record);
+    rollout.stop_group(&target, &chosen.subjects(|member| !timed(member))).await?;
+    for member in chosen.members.iter().filter(|member| timed(member)) {
+        if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
+            let (label, group) = (&member.label, &chosen.group);
+            work.progress.note(&format!("{label} runs to its end; `copse stop {group}/{label}` stops it"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
+    work.carry_out(chosen, &chosen.plan(Action::Stop, chosen.subjects(|_| true))).await?;
+    for socket in open_sockets(work, chosen).await? {
+        let socket = crate::status::label(chosen.group.as_str(), &socket);
+        work.progress.note(&format!("{socket} stays open: a connection may start {} again", chosen.label()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Sockets that are still open and may start what was stopped: those that other instances share.
+async fn open_sockets(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<String>> {
+    let mut open = Vec::new();
+    for member in chosen.members.iter().filter(|member| member.kind == Kind::Process) {
+        let by: Vec<String> = work.systemd().unit_property(&member.unit, "TriggeredBy").await?;
+        let by: Vec<&str> = by.iter().map(String::as_str).filter(|unit| unit.ends_with(".socket")).collect();
+        if !by.is_empty() {
+            let up = work.systemd().list(&by).await?.into_iter().filter(|row| row.is_up());
+            open.extend(up.map(|row| row.name));
+        }
+    }
+    open.sort();
+    open.dedup();
+    Ok(open)
+}

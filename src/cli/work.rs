@@ -1,0 +1,152 @@
+//! What the verbs that change something have in common: the groups, the manager, what is shown, and how it ends.
+
+use serde_json::json;
+
+use super::chosen::Chosen;
+use super::progress::Progress;
+use super::report::{self, Color};
+use super::{Exit, block_on, complain};
+use crate::manager::jobs::Jobs;
+use crate::manager::unit::Listed;
+use crate::manager::{Connected, connect, is_refusal};
+use crate::pipeline::Outcome;
+use crate::plan::{Plan, Subject};
+use crate::rollout::record::{self, Record};
+use crate::rollout::{Failure, Interrupt, Rollout, Stop, Tell};
+use crate::scope::Scope;
+
+/// All that a verb needs.
+pub(super) struct Work {
+    pub(super) scope: Scope,
+    pub(super) outcome: Outcome,
+    pub(super) jobs: Jobs,
+    pub(super) progress: Progress,
+    pub(super) interrupt: Interrupt,
+}
+
+/// Connects, and does `work`.
+pub(super) fn run(scope: Scope, silent: bool, work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>) -> Exit {
+    block_on(async move {
+        let _journal = record::to_journal();
+        let interrupt = match Interrupt::listen() {
+            Ok(interrupt) => interrupt,
+            Err(error) => return failed(&error),
+        };
+        let systemd = match connect(scope).await {
+            Ok(systemd) => systemd,
+            Err(error) => return failed(&error),
+        };
+        let jobs = match Jobs::new(&systemd).await {
+            Ok(jobs) => jobs,
+            Err(error) => return failed(&error),
+        };
+        let (_, outcome) = super::status::load(scope);
+        let progress = Progress::new(scope, Color::Auto, silent);
+        let all = Work { scope, outcome, jobs, progress, interrupt };
+        match work(&all).await {
+            Ok(exit) => exit,
+            Err(stop) => all.stopped(&stop),
+        }
+    })
+}
+
+/// As [`run`], for each of the groups, or parts of groups, that are named; the first that doesn't end well ends it. With
+/// `json` nothing is shown but an object for each, on a line of its own.
+pub(super) fn each(
+    scope: Scope,
+    names: &[String],
+    json: bool,
+    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+) -> Exit {
+    run(scope, json, async |all| {
+        let mut chosen = Vec::new();
+        // Nothing is begun before it is known that everything is there.
+        for name in names {
+            match Chosen::new(all.systemd(), &all.outcome, name).await? {
+                Ok(found) => chosen.push(found),
+                Err(exit) => return Ok(exit),
+            }
+        }
+        for one in &chosen {
+            all.progress.expect(&one.subjects(|_| true));
+            let end = work(all, one).await;
+            if json {
+                let units = all.progress.take_done();
+                let object = json!({ "name": one.label(), "changed": !units.is_empty(), "units": units });
+                report::print(&format!("{object}\n")).map_err(|error| Stop::State(error.to_string()))?;
+            }
+            let exit = end?;
+            if exit != Exit::Done {
+                return Ok(exit);
+            }
+        }
+        Ok(Exit::Done)
+    })
+}
+
+impl Work {
+    pub(super) fn systemd(&self) -> &Connected {
+        self.jobs.systemd()
+    }
+
+    /// Those of the units that are up or on their way.
+    pub(super) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+        let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
+        if names.is_empty() {
+            return Ok(subjects);
+        }
+        let rows = self.systemd().list(&names).await?;
+        let up = |row: &Listed| row.is_up() || row.active_state == "activating" || row.active_state == "deactivating";
+        Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
+    }
+
+    /// A roll-out of `chosen` that tells `tell`.
+    pub(super) fn rollout<'r>(&'r self, chosen: &Chosen<'_>, tell: &'r dyn Tell) -> Rollout<'r> {
+        Rollout { jobs: &self.jobs, tell, interrupt: self.interrupt.clone(), limit: chosen.limit(), hold: None }
+    }
+
+    /// Carries out a plan that nothing has to be remembered of.
+    pub(super) async fn carry_out(&self, chosen: &Chosen<'_>, plan: &Plan) -> Result<(), Stop> {
+        let record = Record::new(&chosen.group, &self.progress);
+        self.rollout(chosen, &record).steps(plan).await
+    }
+
+    /// Says why it stopped, unless that was shown already.
+    pub(super) fn stopped(&self, stop: &Stop) -> Exit {
+        match stop {
+            Stop::Failed(Failure { .. }) => Exit::Failed,
+            Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), error),
+            Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", error),
+            Stop::Manager(error) => failed(&said(error)),
+            Stop::Interrupted => {
+                complain(format_args!("interrupted; jobs that were queued go on"));
+                Exit::Failed
+            }
+            Stop::State(what) => failed(what),
+        }
+    }
+}
+
+/// What the manager said, without the name of the error.
+pub(super) fn said(error: &zbus::Error) -> String {
+    match error {
+        zbus::Error::MethodError(_, Some(text), _) => text.clone(),
+        zbus::Error::FDO(error) => zbus::DBusError::description(&**error).unwrap_or("no reason given").to_owned(),
+        error => error.to_string(),
+    }
+}
+
+fn not_allowed(scope: Scope, what: &str, error: &zbus::Error) -> Exit {
+    let why = said(error);
+    let help = match scope {
+        Scope::System => "; help: run it as root, or have a polkit rule allow it (polkit(8))",
+        Scope::User => "",
+    };
+    complain(format_args!("not allowed to change {what}: {}{help}", why.trim_end_matches('.')));
+    Exit::NotAllowed
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}

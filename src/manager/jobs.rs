@@ -1,0 +1,224 @@
+//! Jobs: what the manager was asked to do, until it is done.
+//!
+//! The order matters: who subscribes to `JobRemoved` only after a job was enqueued may miss its end. So [`Jobs`] listens
+//! before anything is asked.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::sync::Notify;
+use zbus::OwnedObjectPath;
+
+use crate::manager::Connected;
+
+/// Between two questions whether a job is still there: its signal is lost while the manager re-executes itself.
+const ASK: Duration = Duration::from_secs(2);
+
+/// What a job does with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Starts it, if it isn't up.
+    Start,
+    /// Stops it.
+    Stop,
+    /// Stops and starts it; starts it if it isn't up.
+    Restart,
+    /// Has it read its configuration again.
+    Reload,
+}
+
+/// A job that was enqueued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Its number.
+    id: u32,
+    /// The unit it is for.
+    pub unit: String,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// systemd's word: `done`, `failed`, `canceled`, `timeout`, `dependency`, `skipped`, …
+    Result(String),
+    /// It is over; how, wasn't heard.
+    Unheard,
+}
+
+impl End {
+    /// Whether the unit's state has to tell, or is what was wanted.
+    #[must_use]
+    pub fn may_be_good(&self) -> bool {
+        match self {
+            Self::Result(result) => matches!(result.as_str(), "done" | "skipped"),
+            Self::Unheard => true,
+        }
+    }
+}
+
+/// A connection that hears how its jobs end.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    systemd: Connected,
+    heard: Arc<Heard>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    ends: Mutex<Ends>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    /// Calls whose answer, and so the job's number, isn't known yet.
+    asking: usize,
+    /// Jobs that somebody is going to wait for.
+    awaited: HashSet<u32>,
+    /// How they ended; while something is being asked, how any job ended.
+    results: HashMap<u32, String>,
+}
+
+impl Heard {
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        // Nothing that holds it can panic.
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Jobs {
+    /// Begins to listen. Needs a running tokio runtime.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn new(systemd: &Connected) -> zbus::Result<Self> {
+        let mut ended = systemd.ended_jobs().await?;
+        let heard = Arc::new(Heard::default());
+        let told = Arc::downgrade(&heard);
+        tokio::spawn(async move {
+            while let Some(job) = ended.next().await {
+                let Some(heard) = told.upgrade() else { return };
+                let mut ends = heard.ends();
+                // A busy machine's other jobs are nobody's concern.
+                if ends.asking > 0 || ends.awaited.contains(&job.id) {
+                    ends.results.insert(job.id, job.result);
+                    heard.news.notify_waiters();
+                }
+            }
+        });
+        Ok(Self { systemd: systemd.clone(), heard })
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn systemd(&self) -> &Connected {
+        &self.systemd
+    }
+
+    /// Enqueues a job, in the mode `replace` as systemctl(1) does. It runs whether or not its end is waited for.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses; see [`is_refusal`](crate::manager::is_refusal).
+    pub async fn enqueue(&self, kind: Kind, unit: &str) -> zbus::Result<Job> {
+        self.heard.ends().asking += 1;
+        let manager = self.systemd.manager();
+        let answer = match kind {
+            Kind::Start => manager.start_unit(unit, "replace").await,
+            Kind::Stop => manager.stop_unit(unit, "replace").await,
+            Kind::Restart => manager.restart_unit(unit, "replace").await,
+            Kind::Reload => manager.reload_unit(unit, "replace").await,
+        };
+        let mut ends = self.heard.ends();
+        ends.asking -= 1;
+        let id = answer.and_then(|path| number(&path));
+        if let Ok(id) = &id {
+            ends.awaited.insert(*id);
+        }
+        if ends.asking == 0 {
+            let Ends { awaited, results, .. } = &mut *ends;
+            results.retain(|id, _| awaited.contains(id));
+        }
+        Ok(Job { id: id?, unit: unit.to_owned() })
+    }
+
+    /// Waits until a job is over.
+    ///
+    /// # Errors
+    /// A broken connection.
+    pub async fn end(&self, job: &Job) -> zbus::Result<End> {
+        loop {
+            let news = self.heard.news.notified();
+            tokio::pin!(news);
+            // From here on nothing is missed, also what comes between the look and the wait.
+            news.as_mut().enable();
+            if let Some(result) = self.take(job) {
+                return Ok(End::Result(result));
+            }
+            if tokio::time::timeout(ASK, news).await.is_err() && self.is_gone(job).await? {
+                // Its signal may have come while the question was on its way.
+                return Ok(self.take(job).map_or(End::Unheard, End::Result));
+            }
+        }
+    }
+
+    /// Enqueues a job and waits until it is over.
+    ///
+    /// # Errors
+    /// As [`Jobs::enqueue`].
+    pub async fn run(&self, kind: Kind, unit: &str) -> zbus::Result<End> {
+        let job = self.enqueue(kind, unit).await?;
+        self.end(&job).await
+    }
+
+    fn take(&self, job: &Job) -> Option<String> {
+        let mut ends = self.heard.ends();
+        let result = ends.results.remove(&job.id)?;
+        ends.awaited.remove(&job.id);
+        Some(result)
+    }
+
+    async fn is_gone(&self, job: &Job) -> zbus::Result<bool> {
+        match self.systemd.manager().get_job(job.id).await {
+            Ok(_) => Ok(false),
+            Err(zbus::Error::MethodError(name, ..)) if name.as_str() == "org.freedesktop.systemd1.NoSuchJob" => {
+                self.heard.ends().awaited.remove(&job.id);
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// `/org/freedesktop/systemd1/job/4711`
+fn number(path: &OwnedObjectPath) -> zbus::Result<u32> {
+    let number = path.as_str().rsplit('/').next().and_then(|number| number.parse().ok());
+    number.ok_or_else(|| zbus::Error::Failure(format!("`{}` is no job", path.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jobs_number_is_in_its_path() {
+        let path = |text: &str| OwnedObjectPath::try_from(text).expect("a path");
+        assert_eq!(number(&path("/org/freedesktop/systemd1/job/4711")).ok(), Some(4711));
+        assert!(number(&path("/org/freedesktop/systemd1/unit/a")).is_err());
+    }
+
+    #[test]
+    fn only_the_state_tells_after_an_end_nobody_heard() {
+        for (end, good) in [
+            (End::Result("done".into()), true),
+            (End::Result("skipped".into()), true),
+            (End::Unheard, true),
+            (End::Result("failed".into()), false),
+            (End::Result("canceled".into()), false),
+            (End::Result("dependency".into()), false),
+        ] {
+            assert_eq!(end.may_be_good(), good, "{end:?}");
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! `copse start`, `stop`, `restart` and their like: what happens, and what is said about it.
+
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(a_start_says_what_becomes_of_each_unit),
+    situation!(a_start_of_a_running_group_brings_back_what_failed),
+    situation!(a_stop_returns_when_the_last_process_is_gone),
+    situation!(a_stopped_process_stays_stopped_under_traffic),
+    situation!(a_restart_goes_one_instance_after_the_other_in_the_order_of_after),
+    situation!(a_restart_stops_at_the_first_instance_that_does_not_get_ready),
+    situation!(a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named),
+    situation!(a_restart_waits_until_each_instance_is_settled),
+    situation!(an_instance_that_never_settles_ends_the_restart),
+    situation!(a_canary_that_dies_keeps_the_others_from_being_touched),
+    situation!(half_of_the_instances_at_once),
+    situation!(a_reload_reaches_what_can_reload_and_restarts_nothing),
+    situation!(a_signal_and_a_forgotten_failure),
+    situation!(who_waits_for_a_group_learns_how_it_ended),
+    situation!(an_interrupted_restart_finishes_the_instance_it_is_at),
+    situation!(the_journal_tells_who_restarted_what_and_why),
+    situation!(whoever_may_not_is_told_so_and_nothing_happens),
+    situation!(a_users_own_group),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+const GROUP: &str = r#"
+    [process.manager]
+    exec = "/usr/local/bin/stand-in notify 0.1"
+    ready = "notify"
+    [process.worker]
+    exec = ["/usr/local/bin/stand-in", "unless", "/run/bad-worker", "notify", "0.1"]
+    ready = "notify"
+    after = ["manager"]
+    instances = 3
+    restart-sec = "100ms"
+    start-limit-burst = 2
+    start-limit-interval-sec = "1h"
+    [process.loader]
+    exec = "/usr/local/bin/stand-in run"
+    start = "manual"
+"#;
+
+const WORKERS: [&str; 3] = ["worker@1", "worker@2", "worker@3"];
+
+pub(crate) fn copse(m: &impl Scope, words: &[&str]) -> Output {
+    m.run(&[&["copse"], words].concat())
+}
+
+/// The exit status, and what is said.
+#[track_caller]
+pub(crate) fn expect(output: &Output, exit: i32, said: &[&str]) {
+    let all = format!("{}{}", output.stdout, output.stderr);
+    assert_eq!(output.status, exit, "{all}");
+    for text in said {
+        assert!(all.contains(text), "`{text}` isn't in\n{all}");
+    }
+}
+
+pub(crate) fn pids(m: &impl Scope, group: &str, processes: &[&str]) -> Vec<u32> {
+    processes.iter().map(|process| m.pid(&format!("{group}-{process}.service"))).collect()
+}
+
+/// When a unit's main process was started, and when the unit got ready, in microseconds.
+fn times(m: &impl Scope, unit: &str) -> (u64, u64) {
+    let [started, ready] = m.properties(unit, ["ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic"]);
+    (started.parse().expect("a number"), ready.parse().expect("a number"))
+}
+
+fn a_start_says_what_becomes_of_each_unit(m: &Machine) {
+    stand_in::install(m);
+    let _group = m.group("begin", GROUP);
+    expect(&copse(m, &["start", "begin"]), 0, &["start    manager   ready", "start    worker@3  ready"]);
+    assert_eq!(m.property("begin.target", "ActiveState"), "active");
+    expect(&copse(m, &["stop", "begin"]), 0, &["stop     worker@1  stopped"]);
+    m.write("/run/bad-worker", "");
+    let output = copse(m, &["start", "begin"]);
+    m.remove("/run/bad-worker");
+    // With the last line of its journal.
+    expect(&output, 1, &["start    manager   ready", "✗ start    worker@2  failed: exit status 1", "  it is bad\n"]);
+}
+
+fn a_start_of_a_running_group_brings_back_what_failed(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("again", GROUP);
+    group.start();
+    let before = pids(m, "again", &WORKERS[..2]);
+    m.write("/run/bad-worker", "");
+    m.systemctl(&["kill", "--signal=KILL", "again-worker@3.service"]);
+    m.wait("again-worker@3.service", "ActiveState", "failed", SOON);
+    expect(&copse(m, &["start", "again"]), 1, &["✗ start    worker@3  failed: exit status 1"]);
+    m.remove("/run/bad-worker");
+    let output = copse(m, &["start", "again"]);
+    expect(&output, 0, &["start    worker@3  ready"]);
+    assert!(!output.stdout.contains("worker@1"), "nothing happened to it: {}", output.stdout);
+    assert_eq!(pids(m, "again", &WORKERS[..2]), before);
+    expect(&copse(m, &["start", "again/loader", "again-worker@1.service"]), 0, &["start    loader  ready"]);
+    assert_eq!(m.property("again-loader.service", "ActiveState"), "active");
+}
+
+fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group(
+        "slow",
+        r#"
+        [process.quick]
+        exec = "/usr/local/bin/stand-in run"
+        [process.firm]
+        exec = "/usr/local/bin/stand-in stubborn"
+        ready = "notify"
+        timeout-stop-sec = "700ms"
+        [process.nightly]
+        exec = "/usr/local/bin/stand-in run"
+        on-calendar = "2099-01-01"
+        "#,
+    );
+    group.start();
+    m.systemctl(&["start", "--no-block", "slow-nightly.service"]);
+    let output = copse(m, &["stop", "slow"]);
+    for unit in ["slow-quick.service", "slow-firm.service", "slow-nightly.timer", "slow.target"] {
+        assert!(["inactive", "failed"].contains(&&*m.property(unit, "ActiveState")), "{unit}");
+    }
+    expect(
+        &output,
+        0,
+        &["firm", "stopped, but ended badly", "nightly runs to its end; `copse stop slow/nightly` stops it"],
+    );
+    expect(&copse(m, &["stop", "slow/nightly"]), 0, &["stop"]);
+    assert_eq!(m.property("slow-nightly.service", "MainPID"), "0");
+}
+
+fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
+    crate::sockets::install(m);
+    let group = m.group(
+        "busy",
+        r#"
+        [process.web]
+        exec = ["/usr/local/bin/serve", "it"]
+        ready = "notify"
+        listen = "tcp:127.0.0.1:9011"
+        [process.pool]
+        exec = ["/usr/local/bin/serve", "{instance}"]
+        ready = "notify"
+        listen = "tcp:127.0.0.1:9012"
+        instances = 2
+        "#,
+    );
+    group.start();
+    let client = crate::sockets::asking(m, "9011");
+    expect(&copse(m, &["stop", "busy/web"]), 0, &["web.socket", "stopped"]);
+    m.write("/run/enough", "");
+    client.finish(SOON);
+    for unit in ["busy-web.service", "busy-web.socket"] {
+        assert_eq!(m.property(unit, "ActiveState"), "inactive", "{unit}");
+    }
+    // Of instances that share a socket one alone can't be kept down, and that is said.
+    expect(
+        &copse(m, &["stop", "busy/pool@1"]),
+        0,
+        &["pool.socket stays open: a connection may start busy/pool@1 again"],
+    );
+}
+
+fn a_restart_goes_one_instance_after_the_other_in_the_order_of_after(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("turns", GROUP);
+    group.start();
+    let all = ["manager", "worker@1", "worker@2", "worker@3"];
+    let before = pids(m, "turns", &all);
+    expect(&copse(m, &["restart", "turns"]), 0, &["restart", "worker@2  ready"]);
+    assert!(pids(m, "turns", &all).iter().zip(&before).all(|(now, before)| now != before));
+    let mut ready = 0;
+    for process in all {
+        let (started, active) = times(m, &format!("turns-{process}.service"));
+        assert!(started > ready, "{process} was started before the one before it was ready");
+        ready = active;
+    }
+    assert_eq!(m.property("turns-loader.service", "ActiveState"), "inactive", "nobody asked for it");
+    for _ in 0..3 {
+        // Restarts by hand count towards the start limit, which is 2 here.
+        expect(&copse(m, &["restart", "turns/worker@2"]), 0, &["worker@2  ready"]);
+    }
+    let output = copse(m, &["restart", "--json", "turns/manager"]);
+    assert!(output.stdout.contains(r#""changed":true"#) && output.stdout.contains(r#""result":"ready""#), "{output:?}");
+}
+
+fn a_restart_stops_at_the_first_instance_that_does_not_get_ready(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("falter", GROUP);
+    group.start();
+    let before = pids(m, "falter", &["worker@2", "worker@3"]);
+    m.write("/run/bad-worker", "");
+    let output = copse(m, &["restart", "falter/worker"]);
+    m.remove("/run/bad-worker");
+    expect(&output, 1, &["worker@1  failed: exit status 1", "  it is bad\n"]);
+    assert_eq!(pids(m, "falter", &["worker@2", "worker@3"]), before);
+    // The next one begins with who is down.
+    expect(&copse(m, &["restart", "falter/worker"]), 0, &["worker@1  ready"]);
+    let started = |process: &str| times(m, &format!("falter-{process}.service")).0;
+    assert!(started("worker@1") < started("worker@2"));
+}
+
+fn a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("rest", GROUP);
+    group.start();
+    expect(&copse(m, &["stop", "rest/worker@2"]), 0, &["stop     worker@2  stopped"]);
+    let said = "rest/worker@2 was stopped, and stays so; `copse start rest/worker@2` starts it";
+    expect(&copse(m, &["restart", "rest"]), 0, &[said]);
+    expect(&copse(m, &["restart", "rest/worker"]), 0, &[said]);
+    assert_eq!(m.property("rest-worker@2.service", "ActiveState"), "inactive");
+    expect(&copse(m, &["restart", "rest/worker@2"]), 0, &["worker@2  ready"]);
+    group.stop();
+    m.wait("rest-manager.service", "ActiveState", "inactive", SOON);
+    expect(&copse(m, &["restart", "rest"]), 0, &["rest isn't active: it is started", "start    worker@2  ready"]);
+}
+
+const SETTLING: &str = r#"
+    [process.node]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    instances = 2
+    port = 9300
+    user = "u2001"
+    settled = { command = ["/bin/sh", "-c", "test $PORT:$(id -un) = $(cat /run/settled-{instance})"] }
+    timeout-start-sec = "SPAN"
+"#;
+
+fn a_restart_waits_until_each_instance_is_settled(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("settle", &SETTLING.replace("SPAN", "60s"));
+    group.start();
+    let before = m.pid("settle-node@2.service");
+    let restart = m.spawn(&["copse", "restart", "settle"]);
+    m.wait("copse-settled-settle-node@1.service", "ActiveState", "activating", SOON);
+    m.wait_until("it says what it waits for", SOON, || {
+        m.property("copse-settled-settle-node@1.service", "StatusText").contains("/bin/sh")
+    });
+    assert_eq!(m.pid("settle-node@2.service"), before, "the first isn't settled");
+    m.write("/run/settled-1", "9300:u2001");
+    m.wait("copse-settled-settle-node@2.service", "ActiveState", "activating", SOON);
+    assert_ne!(m.pid("settle-node@2.service"), before);
+    m.write("/run/settled-2", "9301:u2001");
+    let output = restart.finish(SOON);
+    m.remove("/run/settled-1");
+    m.remove("/run/settled-2");
+    expect(&output, 0, &["node@1  ready", "node@2  ready"]);
+}
+
+fn an_instance_that_never_settles_ends_the_restart(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("unsettled", &SETTLING.replace("SPAN", "1s"));
+    group.start();
+    let before = m.pid("unsettled-node@2.service");
+    expect(&copse(m, &["restart", "unsettled"]), 1, &["node@1  ready, but not settled: ", "/bin/sh"]);
+    assert_eq!(m.pid("unsettled-node@2.service"), before);
+    // One that dies meanwhile isn't waited for.
+    group.rewrite(&SETTLING.replace("SPAN", "1h"));
+    let restart = m.spawn(&["copse", "restart", "unsettled"]);
+    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "activating", SOON);
+    m.systemctl(&["stop", "unsettled-node@1.service"]);
+    expect(&restart.finish(SOON), 1, &["node@1  got ready, and then was"]);
+    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "inactive", SOON);
+}
+
+fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("bird", GROUP);
+    group.start();
+    let before = pids(m, "bird", &["worker@2", "worker@3"]);
+    let first = m.pid("bird-worker@1.service").to_string();
+    let restart = m.spawn(&["copse", "restart", "--canary=1h", "bird/worker"]);
+    m.wait_until("the canary is another", SOON, || {
+        let [state, pid] = m.properties("bird-worker@1.service", ["ActiveState", "MainPID"]);
+        state == "active" && pid != first
+    });
+    // It is killed, and repaired by systemd: that is no good sign either.
+    m.write("/run/bad-worker", "");
+    m.systemctl(&["kill", "--signal=KILL", "bird-worker@1.service"]);
+    let output = restart.finish(SOON);
+    m.remove("/run/bad-worker");
+    expect(&output, 1, &["worker@1  got ready, and then was"]);
+    assert_eq!(pids(m, "bird", &["worker@2", "worker@3"]), before);
+    expect(&copse(m, &["restart", "--canary=300ms", "--pause=100ms", "bird/worker"]), 0, &["worker@3  ready"]);
+}
+
+fn half_of_the_instances_at_once(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("half", &GROUP.replace("instances = 3", "instances = 4"));
+    group.start();
+    expect(&copse(m, &["restart", "--max-unavailable=50%", "half/worker"]), 0, &["worker@4  ready"]);
+    let of = |number: u32| times(m, &format!("half-worker@{number}.service"));
+    let ((one, one_ready), (two, two_ready), (three, _)) = (of(1), of(2), of(3));
+    assert!(one < two_ready && two < one_ready, "the first two were restarted together");
+    assert!(three > one_ready && three > two_ready, "and the others after them");
+    expect(&copse(m, &["restart", "--max-unavailable=0", "half"]), 2, &["a number of instances, or a percentage"]);
+}
+
+fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group(
+        "fresh",
+        r#"
+        [setup.step]
+        exec = ["/bin/sh", "-c", "echo ran >> /run/fresh-step"]
+        [process.able]
+        exec = "/usr/local/bin/stand-in run"
+        exec-reload = ["/bin/sh", "-c", "echo reloaded >> /run/fresh-able"]
+        [process.unable]
+        exec = "/usr/local/bin/stand-in run"
+        "#,
+    );
+    m.remove("/run/fresh-step");
+    m.remove("/run/fresh-able");
+    group.start();
+    let before = pids(m, "fresh", &["able", "unable"]);
+    expect(
+        &copse(m, &["reload", "fresh"]),
+        0,
+        &["reload   able", "reloaded", "left alone, without `exec-reload`: unable"],
+    );
+    expect(&copse(m, &["reload", "fresh/step"]), 0, &["reload   step"]);
+    expect(&copse(m, &["reload", "fresh/unable"]), 1, &["unable can't reload: there is no `exec-reload`"]);
+    assert_eq!((m.read("/run/fresh-able").as_str(), m.read("/run/fresh-step").as_str()), ("reloaded\n", "ran\nran\n"));
+    assert_eq!(pids(m, "fresh", &["able", "unable"]), before);
+    m.remove("/run/fresh-step");
+    m.remove("/run/fresh-able");
+}
+
+fn a_signal_and_a_forgotten_failure(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("sign", GROUP);
+    group.start();
+    m.write("/run/bad-worker", "");
+    expect(&copse(m, &["kill", "-s", "SIGKILL", "sign/worker@1"]), 0, &["kill     worker@1  sent SIGKILL"]);
+    m.wait("sign-worker@1.service", "ActiveState", "failed", SOON);
+    m.remove("/run/bad-worker");
+    expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["nothing of `sign/worker@1` runs"]);
+    expect(&copse(m, &["kill", "-s", "NONE", "sign"]), 2, &["there is no signal `NONE`"]);
+    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1  failure forgotten"]);
+    assert_eq!(m.property("sign-worker@1.service", "ActiveState"), "inactive");
+}
+
+fn who_waits_for_a_group_learns_how_it_ended(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("await", &GROUP.replace("notify 0.1\"", "notify 1\""));
+    m.systemctl(&["start", "--no-block", "await.target"]);
+    expect(&copse(m, &["wait", "--timeout=1ms", "await"]), 9, &["await is starting"]);
+    expect(&copse(m, &["wait", "await"]), 0, &[]);
+    assert_eq!(m.property("await.target", "ActiveState"), "active");
+    m.systemctl(&["stop", "--no-block", "await.target"]);
+    expect(&copse(m, &["wait", "await"]), 3, &["await is stopped"]);
+    expect(&copse(m, &["wait", "nothing"]), 4, &["there is no group `nothing`"]);
+    m.write("/run/bad-worker", "");
+    m.systemctl(&["start", "--no-block", "await.target"]);
+    let output = copse(m, &["wait", "await"]);
+    m.remove("/run/bad-worker");
+    expect(&output, 1, &["await is failed: the start failed: worker@1"]);
+    drop(group);
+}
+
+fn an_interrupted_restart_finishes_the_instance_it_is_at(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"notify\", \"1\""));
+    group.start();
+    let before = pids(m, "break", &WORKERS);
+    let mut restart = m.spawn(&["sh", "-c", "echo $$ > /run/restart-pid; exec copse restart break/worker"]);
+    m.wait("break-worker@1.service", "ActiveState", "activating", SOON);
+    // A terminal that is gone is no reason to stop; the second signal asks for it.
+    m.sh("kill -HUP $(cat /run/restart-pid); kill -INT $(cat /run/restart-pid)");
+    assert!(restart.runs());
+    expect(&restart.finish(SOON), 1, &["worker@1  ready", "interrupted"]);
+    let now = pids(m, "break", &WORKERS);
+    assert_ne!(now[0], before[0]);
+    assert_eq!(now[1..], before[1..]);
+}
+
+fn the_journal_tells_who_restarted_what_and_why(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("record", GROUP);
+    group.start();
+    expect(&copse(m, &["restart", "record/worker@2"]), 0, &["worker@2  ready"]);
+    let told = m.journal(&["COPSE_GROUP=record", "COPSE_UNIT=record-worker@2.service", "_UID=0"]);
+    assert_eq!(told, "restart worker@2: ready (asked for; by root)");
+    let logs = copse(m, &["logs", "record"]).stdout;
+    assert!(logs.contains("worker@2 | copse: restart worker@2: ready"), "copse logs shows it as well: {logs}");
+}
+
+fn whoever_may_not_is_told_so_and_nothing_happens(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("mine", GROUP);
+    group.start();
+    let before = pids(m, "mine", &WORKERS);
+    let mut nobody = vec!["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse"];
+    let program = nobody.len();
+    for words in [
+        &["stop", "mine"][..],
+        &["start", "mine/loader"],
+        &["restart", "mine"],
+        &["kill", "mine"],
+        &["stop", "mine/worker@1"],
+    ] {
+        nobody.truncate(program);
+        nobody.extend(words);
+        expect(&m.run(&nobody), 77, &["not allowed to change `mine", "help: run it as root, or have a polkit rule"]);
+    }
+    assert_eq!(pids(m, "mine", &WORKERS), before);
+    assert_eq!(m.property("mine-loader.service", "ActiveState"), "inactive");
+}
+
+fn a_users_own_group(m: &Machine) {
+    stand_in::install(m);
+    let user = m.user(2001);
+    user.write(&format!("{}/.config/copse/own.toml", user.home()), GROUP);
+    user.reload();
+    expect(&copse(&user, &["--user", "start", "own"]), 0, &["start    worker@3  ready"]);
+    let before = pids(&user, "own", &WORKERS);
+    expect(&copse(&user, &["--user", "restart", "own/worker"]), 0, &["worker@3  ready"]);
+    assert!(pids(&user, "own", &WORKERS).iter().zip(&before).all(|(now, before)| now != before));
+    expect(&copse(&user, &["--user", "stop", "own"]), 0, &["stop     worker@1  stopped"]);
+    m.remove(&format!("{}/.config/copse", user.home()));
+    user.reload();
+}
