@@ -24,6 +24,7 @@ mod kill;
 mod last_line;
 mod logs;
 mod named;
+mod plan;
 mod polkit;
 mod progress;
 mod reload;
@@ -68,6 +69,7 @@ enum Verb {
     Check(check::Check),
     Render(render::Render),
     Compile(compile::Compile),
+    Plan(plan::Plan),
     Explain(explain::Explain),
     Schema(schema::Schema),
     Status(status::Status),
@@ -121,6 +123,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Check(check) => check.run(scope),
         Verb::Render(render) => render.run(scope),
         Verb::Compile(compile) => compile.run(scope),
+        Verb::Plan(plan) => plan.run(scope),
         Verb::Explain(explain) => explain.run(),
         Verb::Schema(schema) => schema.run(),
         Verb::Status(status) => status.run(scope),

@@ -15,8 +15,12 @@ mod assemble;
 pub mod effect;
 pub mod json;
 mod judge;
+pub mod observe;
+mod past;
+pub mod paths;
 pub mod render;
 pub mod situation;
+mod stamp;
 #[cfg(test)]
 mod tests;
 

@@ -485,6 +485,17 @@ fn explain_says_what_a_code_means() {
 }
 
 #[test]
+fn a_plan_is_for_people_or_for_programs() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+    let ran: Ran = command.args(["plan", "--diff", "--json"]).output().unwrap().into();
+    assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{ran:?}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+    let ran: Ran = command.args(["apply", "--dry-run", "shop"]).output().unwrap().into();
+    let hint = "copse: `apply` has no `--dry-run`: `copse plan GROUP` shows what it would do\n";
+    assert_eq!((ran.stderr.as_str(), ran.status), (hint, 2), "{ran:?}");
+}
+
+#[test]
 fn a_verb_of_another_tool_gets_a_hint() {
     for (verb, instead) in [
         ("tail", "`copse logs -f GROUP`"),
@@ -492,7 +503,7 @@ fn a_verb_of_another_tool_gets_a_hint() {
         ("update", "`systemctl daemon-reload`"),
         ("reread", "`copse check`"),
         ("up", "`copse start GROUP`"),
-        ("diff", "`copse render GROUP`"),
+        ("diff", "`copse plan --diff GROUP`"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
         let ran: Ran = command.args([verb, "shop"]).output().unwrap().into();

@@ -4,6 +4,7 @@
 //! for each unit whose details are shown; those are asked together, so that there is one wait for all answers.
 
 mod read;
+pub(super) use read::running;
 
 use std::io::stdout;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,7 +25,7 @@ use crate::suggest;
 use read::Group;
 
 /// Columns where there is no terminal to ask.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 
 /// Show what runs of groups; without one, a line for each of all groups.
 ///
@@ -183,9 +184,17 @@ pub(super) fn exit_for(verdict: Verdict) -> Exit {
 }
 
 /// The one of two that needs somebody sooner.
-fn worse(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 7] =
-        [Exit::Failed, Exit::Invalid, Exit::NoSuchGroup, Exit::Degraded, Exit::Stopped, Exit::Starting, Exit::Done];
+pub(super) fn worse(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 8] = [
+        Exit::Failed,
+        Exit::Invalid,
+        Exit::NoSuchGroup,
+        Exit::Degraded,
+        Exit::Stopped,
+        Exit::Starting,
+        Exit::Pending,
+        Exit::Done,
+    ];
     let rank = |exit| ORDER.iter().position(|of| *of == exit).unwrap_or(0);
     if rank(other) < rank(one) { other } else { one }
 }

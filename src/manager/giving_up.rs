@@ -11,7 +11,11 @@
 //!   refused it, or `ExecStartPre=` failed.
 //! - A unit that `Restart=` would have brought back, and that wasn't tried again, was told not to come back.
 
-use crate::manager::unit::Monotonic;
+use std::collections::HashMap;
+
+use zbus::OwnedVariant;
+
+use crate::manager::unit::{Monotonic, get};
 
 /// A unit that `OnFailure=` fired for, as it stands now. The names are those of its D-Bus properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +44,57 @@ pub struct Failure {
     pub main_started: Monotonic,
     /// `ExecMainExitTimestampMonotonic=`.
     pub main_exited: Monotonic,
+}
+
+impl Failure {
+    /// From what `GetAll()` answers.
+    #[must_use]
+    pub fn new(properties: &HashMap<String, OwnedVariant>) -> Self {
+        let moment = |name| Monotonic(get(properties, name).unwrap_or(0));
+        let text = |name| get::<String>(properties, name).unwrap_or_default();
+        Failure {
+            sub_state: text("SubState"),
+            has_job: has_job(properties),
+            result: text("Result"),
+            restart: text("Restart"),
+            restart_usec: get(properties, "RestartUSec").unwrap_or(0),
+            restart_prevented: restart_prevented(properties),
+            active_entered: moment("ActiveEnterTimestampMonotonic"),
+            active_left: moment("ActiveExitTimestampMonotonic"),
+            failed_at: moment("InactiveEnterTimestampMonotonic"),
+            attempted: moment("ConditionTimestampMonotonic"),
+            main_started: moment("ExecMainStartTimestampMonotonic"),
+            main_exited: moment("ExecMainExitTimestampMonotonic"),
+        }
+    }
+}
+
+/// `Job=` is a job's number and path; number zero is none.
+fn has_job(properties: &HashMap<String, OwnedVariant>) -> bool {
+    properties
+        .get("Job")
+        .and_then(|job| job.downcast_ref::<zbus::Structure<'_>>().ok())
+        .and_then(|job| job.fields().first().and_then(|id| id.downcast_ref::<u32>().ok()))
+        .is_some_and(|id| id != 0)
+}
+
+/// Whether the main process's end is one of `RestartPreventExitStatus=`: exit statuses, then signals.
+fn restart_prevented(properties: &HashMap<String, OwnedVariant>) -> bool {
+    // waitid(2): how a process can end.
+    const EXITED: i32 = 1;
+    let code: i32 = get(properties, "ExecMainCode").unwrap_or(0);
+    let status: i32 = get(properties, "ExecMainStatus").unwrap_or(0);
+    let Some(prevent) =
+        properties.get("RestartPreventExitStatus").and_then(|value| value.downcast_ref::<zbus::Structure<'_>>().ok())
+    else {
+        return false;
+    };
+    let list = prevent.fields().get(usize::from(code != EXITED));
+    code != 0
+        && list
+            .and_then(|list| list.try_clone().ok())
+            .and_then(|list| Vec::<i32>::try_from(list).ok())
+            .is_some_and(|list| list.contains(&status))
 }
 
 /// What became of a unit that failed.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tokio::task::JoinSet;
 use zbus::OwnedVariant;
 
+use crate::manager::giving_up::{Failure, Judgement, judge};
 use crate::manager::unit::{Monotonic, get};
 use crate::manager::{Connected, signal};
 
@@ -35,8 +36,19 @@ pub struct Details {
     pub main_status: i32,
     /// `ExecMainExitTimestampMonotonic=`
     pub main_exited: Monotonic,
+    /// `ExecMainStartTimestampMonotonic=`
+    pub main_started: Monotonic,
+    /// `ExecMainStartTimestamp=`, in microseconds since the epoch.
+    pub main_started_at: u64,
+    /// `ActiveEnterTimestampMonotonic=`
+    pub active_entered: Monotonic,
     /// `ActiveExitTimestampMonotonic=`
     pub active_left: Monotonic,
+    /// `InactiveExitTimestampMonotonic=`: when it was last started; of a service that restarts with
+    /// `RestartMode=direct`, when that began.
+    pub left_inactive: Monotonic,
+    /// It failed when it was asked to stop: nobody gave it up.
+    pub asked_to_stop: bool,
     /// A `Condition…=` was looked at last and wasn't met.
     pub condition_failed: bool,
     /// An `Assert…=` was looked at last and wasn't met.
@@ -84,7 +96,13 @@ impl Details {
             main_code: get(properties, "ExecMainCode").unwrap_or(0),
             main_status: get(properties, "ExecMainStatus").unwrap_or(0),
             main_exited: moment("ExecMainExitTimestampMonotonic"),
+            main_started: moment("ExecMainStartTimestampMonotonic"),
+            main_started_at: number("ExecMainStartTimestamp").unwrap_or(0),
+            active_entered: moment("ActiveEnterTimestampMonotonic"),
             active_left: moment("ActiveExitTimestampMonotonic"),
+            left_inactive: moment("InactiveExitTimestampMonotonic"),
+            asked_to_stop: text("ActiveState") == "failed"
+                && judge(&Failure::new(properties)) == Judgement::AskedToStop,
             condition_failed: unmet("ConditionTimestampMonotonic", "ConditionResult"),
             assertion_failed: !unmet("ConditionTimestampMonotonic", "ConditionResult")
                 && unmet("AssertTimestampMonotonic", "AssertResult"),

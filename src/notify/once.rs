@@ -97,6 +97,18 @@ fn report(run: &Run) -> Status {
     }
 }
 
+/// Whether [`run`] would find nothing changed: for a step without credentials, whose contents only its unit sees.
+/// `None` where that can't be known to the caller: an input or the stamp that it may not read.
+#[must_use]
+pub fn is_unchanged(once: &Once) -> Option<bool> {
+    let Once { command, definitions, inputs, .. } = once;
+    let fingerprint = fingerprint::of(&Step { command, definitions, inputs, credentials: None }).ok()?;
+    match File::open(&once.stamp) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        _ => Some(!once.again && unchanged_since(&once.stamp, &fingerprint).is_some()),
+    }
+}
+
 /// When the command succeeded with this fingerprint, if it was the last thing
 /// it did. What isn't a stamp of ours is none.
 fn unchanged_since(stamp: &Path, fingerprint: &str) -> Option<SystemTime> {

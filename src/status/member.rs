@@ -119,6 +119,13 @@ fn in_order<'a>(instances: impl Iterator<Item = &'a InstanceName>) -> Vec<&'a In
 /// manual process that somebody started, processes that left the group while running, what an administrator added.
 /// `group` is what the file means, if it is valid; without, all members come this way.
 pub fn with_found(members: &mut Vec<Member>, name: &str, group: Option<&Group>, found: &[String]) {
+    // As people count: `web@10` after `web@9`.
+    let mut found: Vec<&String> = found.iter().collect();
+    found.sort_by_cached_key(|unit| {
+        let (stem, instance) = unit.split_once('@').unwrap_or((unit, ""));
+        let number = instance.split_once('.').and_then(|(instance, _)| instance.parse::<u64>().ok());
+        (stem.to_owned(), number, instance.to_owned())
+    });
     for unit in found {
         let own = unit.starts_with("copse-") && unit.contains('@');
         if own || members.iter().any(|member| member.unit == *unit) {

@@ -27,6 +27,7 @@ mod group;
 mod health;
 mod judging;
 mod machine;
+mod planning;
 mod pool;
 mod probes;
 mod remembered;
@@ -74,6 +75,7 @@ const SITUATIONS: &[&[Situation]] = &[
     compiled::SITUATIONS,
     details::SITUATIONS,
     controls::SITUATIONS,
+    planning::SITUATIONS,
     status::SITUATIONS,
     status::logs::SITUATIONS,
     text::SITUATIONS,

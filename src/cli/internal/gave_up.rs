@@ -9,7 +9,7 @@ use zbus::OwnedVariant;
 use crate::cli::Exit;
 use crate::cli::journal::{Level, line};
 use crate::manager::giving_up::{Failure, Judgement, judge};
-use crate::manager::unit::{Monotonic, get};
+use crate::manager::unit::get;
 use crate::manager::{Connected, connect};
 use crate::scope::Scope;
 
@@ -38,12 +38,12 @@ pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
 
 async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit> {
     let properties = settled(systemd, unit).await?;
-    let first = failure(&properties);
+    let first = Failure::new(&properties);
     if judge(&first) != Judgement::GaveUp {
         return Ok(Exit::Done);
     }
     tokio::time::sleep(SECOND_THOUGHT).await;
-    if failure(&systemd.properties(unit).await?) != first {
+    if Failure::new(&systemd.properties(unit).await?) != first {
         return Ok(Exit::Done);
     }
     let targets: Vec<String> = get(&properties, "PartOf").unwrap_or_default();
@@ -77,7 +77,7 @@ async fn settled(systemd: &Connected, unit: &str) -> zbus::Result<HashMap<String
     let mut waited = Duration::ZERO;
     loop {
         let properties = systemd.properties(unit).await?;
-        let now = failure(&properties);
+        let now = Failure::new(&properties);
         let near = Duration::from_micros(now.restart_usec) < PATIENCE && waited < PATIENCE;
         if !near || !matches!(judge(&now), Judgement::Repaired | Judgement::Busy) || is_up(&properties) {
             return Ok(properties);
@@ -103,53 +103,6 @@ fn group_of<'a>(unit: &str, targets: &'a [String]) -> Option<&'a str> {
         .filter_map(|target| target.strip_suffix(".target"))
         .filter(|group| stem.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '@'])))
         .max_by_key(|group| group.len())
-}
-
-fn failure(properties: &HashMap<String, OwnedVariant>) -> Failure {
-    let moment = |name| Monotonic(get(properties, name).unwrap_or(0));
-    let text = |name| get::<String>(properties, name).unwrap_or_default();
-    Failure {
-        sub_state: text("SubState"),
-        has_job: has_job(properties),
-        result: text("Result"),
-        restart: text("Restart"),
-        restart_usec: get(properties, "RestartUSec").unwrap_or(0),
-        restart_prevented: restart_prevented(properties),
-        active_entered: moment("ActiveEnterTimestampMonotonic"),
-        active_left: moment("ActiveExitTimestampMonotonic"),
-        failed_at: moment("InactiveEnterTimestampMonotonic"),
-        attempted: moment("ConditionTimestampMonotonic"),
-        main_started: moment("ExecMainStartTimestampMonotonic"),
-        main_exited: moment("ExecMainExitTimestampMonotonic"),
-    }
-}
-
-/// `Job=` is a job's number and path; number zero is none.
-fn has_job(properties: &HashMap<String, OwnedVariant>) -> bool {
-    properties
-        .get("Job")
-        .and_then(|job| job.downcast_ref::<zbus::Structure<'_>>().ok())
-        .and_then(|job| job.fields().first().and_then(|id| id.downcast_ref::<u32>().ok()))
-        .is_some_and(|id| id != 0)
-}
-
-/// Whether the main process's end is one of `RestartPreventExitStatus=`: exit statuses, then signals.
-fn restart_prevented(properties: &HashMap<String, OwnedVariant>) -> bool {
-    // waitid(2): how a process can end.
-    const EXITED: i32 = 1;
-    let code: i32 = get(properties, "ExecMainCode").unwrap_or(0);
-    let status: i32 = get(properties, "ExecMainStatus").unwrap_or(0);
-    let Some(prevent) =
-        properties.get("RestartPreventExitStatus").and_then(|value| value.downcast_ref::<zbus::Structure<'_>>().ok())
-    else {
-        return false;
-    };
-    let list = prevent.fields().get(usize::from(code != EXITED));
-    code != 0
-        && list
-            .and_then(|list| list.try_clone().ok())
-            .and_then(|list| Vec::<i32>::try_from(list).ok())
-            .is_some_and(|list| list.contains(&status))
 }
 
 #[cfg(test)]

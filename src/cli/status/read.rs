@@ -243,7 +243,7 @@ fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>
 }
 
 /// The groups that have something running, by their slices.
-async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<String>> {
+pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<String>> {
     let before = if scope == Scope::User { "app-copse-" } else { "system-copse-" };
     let rows = systemd.manager().list_units_by_patterns(&[], &[&format!("{before}*.slice")]).await?;
     let mut names = Vec::new();

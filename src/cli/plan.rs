@@ -1,0 +1,147 @@
+//! `copse plan`: what `copse apply` would do, and nothing done.
+
+use std::io::{stderr, stdout};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+
+use super::named::Named;
+use super::report::{self, Color, Format, Report, columns};
+use super::status::{WIDTH, load, running, unknown, worse};
+use super::{Exit, block_on, complain};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::generator;
+use crate::manager::{Connected, connect};
+use crate::model::Context;
+use crate::pipeline::{GroupOutcome, Outcome};
+use crate::plan::observe::{self, Notes};
+use crate::plan::{self, json, render};
+use crate::scope::Scope;
+use crate::status::render::Look;
+use crate::unit::name::GroupName;
+
+/// Show what `copse apply` would do, unit by unit, and why; nothing is changed.
+///
+/// A process that was started from an older definition is known, whoever ran `systemctl daemon-reload` meanwhile, and so
+/// is one whose `inputs` or whose program changed. A group whose file is invalid is left out; the exit status is 5 then.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Groups; all if none.
+    #[arg(value_name = "GROUP")]
+    groups: Vec<String>,
+
+    /// The changed directives of each unit, with their lines before and now.
+    #[arg(long)]
+    diff: bool,
+
+    /// An object for each group, on a line of its own.
+    #[arg(long, conflicts_with = "diff")]
+    json: bool,
+
+    /// Exit with 7 where there is something to do.
+    #[arg(long)]
+    exit_code: bool,
+
+    /// When to use colours.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+impl Plan {
+    /// Prints the plan of each group.
+    pub fn run(self, scope: Scope) -> Exit {
+        block_on(async move {
+            let (directories, outcome) = load(scope);
+            let systemd = match connect(scope).await {
+                Ok(systemd) => systemd,
+                Err(error) => return failed(&error),
+            };
+            let groups = match self.groups(&systemd, scope, &outcome).await {
+                Ok(groups) => groups,
+                Err(exit) => return exit,
+            };
+            let notes = Notes::read(&directories, Context { scope, cpus: generator::cpus() });
+            let (mut texts, mut exit) = (Vec::new(), Exit::Done);
+            for group in &groups {
+                let own = outcome.groups.iter().find(|own| own.name == *group);
+                if let Some(broken) = own.filter(|own| own.group.is_none()) {
+                    texts.extend(self.invalid(broken));
+                    exit = worse(exit, Exit::Invalid);
+                    continue;
+                }
+                match observe::plan(&systemd, &notes, group, own).await {
+                    Ok(Some(plan)) => {
+                        if self.exit_code && !plan.is_empty() {
+                            exit = worse(exit, Exit::Pending);
+                        }
+                        texts.push(self.text(&plan));
+                    }
+                    Ok(None) => {
+                        unknown(&Named { group: group.to_string(), part: None }, &outcome);
+                        exit = worse(exit, Exit::NoSuchGroup);
+                    }
+                    Err(error) => return failed(&error),
+                }
+            }
+            match report::print(&texts.join(if self.json { "" } else { "\n" })) {
+                Ok(()) => exit,
+                Err(error) => failed(&format_args!("the plan can't be written: {error}")),
+            }
+        })
+    }
+
+    /// What was asked for: these, or all that have a file or run without.
+    async fn groups(&self, systemd: &Connected, scope: Scope, outcome: &Outcome) -> Result<Vec<GroupName>, Exit> {
+        if !self.groups.is_empty() {
+            return self.groups.iter().map(|text| named(text, outcome)).collect();
+        }
+        let mut all: Vec<GroupName> = outcome.groups.iter().map(|group| group.name.clone()).collect();
+        let running = running(systemd, scope).await.map_err(|error| failed(&error))?;
+        all.extend(running.iter().filter_map(|name| GroupName::new(name)));
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+
+    fn text(&self, plan: &plan::Plan) -> String {
+        if self.json {
+            return json::render(plan) + "\n";
+        }
+        let stdout = stdout();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        let look = Look { colour: self.color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now };
+        render::render(plan, self.diff, look)
+    }
+
+    /// Tells what is wrong with a group's file.
+    fn invalid(&self, group: &GroupOutcome) -> Option<String> {
+        let report = Report { format: Format::Auto, color: self.color };
+        let errors: Vec<&Diagnostic> =
+            group.diagnostics.iter().filter(|found| found.severity() == Severity::Error).collect();
+        let text = report.text(errors.iter().copied(), &stderr());
+        let _ = std::io::Write::write_all(&mut stderr(), text.as_bytes());
+        self.json.then(|| json::invalid(group.name.as_str(), errors.len()) + "\n")
+    }
+}
+
+/// A group, by its own name or by that of its target.
+fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
+    let named = Named::new(text, &outcome.groups);
+    match (&named.part, GroupName::new(&named.group)) {
+        (None, Some(group)) => Ok(group),
+        (None, None) => {
+            unknown(&named, outcome);
+            Err(Exit::NoSuchGroup)
+        }
+        (Some(_), _) => {
+            complain(format_args!("a plan is made for a whole group: `copse plan {}`", named.group));
+            Err(Exit::Usage)
+        }
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}

@@ -1,0 +1,417 @@
+//! Brings a [`Situation`] home: from the service manager, the file system, and what copse has noted since the boot.
+//!
+//! The service manager is asked as `copse status` asks it: one question for the states of all units, one for each
+//! unit's properties, all of those at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::paths::Unit;
+use super::situation::{Arrived, Observed, Situation, Started, Whole};
+use super::{Subject, past, stamp};
+use crate::applied::{Applied, Intent};
+use crate::definition::{Definition, Definitions};
+use crate::diagnostic::{Diagnostic, SourceFile};
+use crate::generate::{self, Target};
+use crate::history::pins::Units;
+use crate::history::{self, History, Overrides};
+use crate::inputs::Looked;
+use crate::manager::Connected;
+use crate::manager::look::{Details, details};
+use crate::manager::unit::Listed;
+use crate::model::{self, Context, Group, Service};
+use crate::pipeline::GroupOutcome;
+use crate::scope::{Directories, Scope};
+use crate::source::Source;
+use crate::status::{self, Kind, Member, Start, State};
+use crate::systemd::Systemd;
+use crate::tree;
+use crate::unit::UnitTree;
+use crate::unit::name::{self, GroupName, InstanceName, ProcessName};
+
+/// What copse has noted since the boot, of all groups.
+#[derive(Debug)]
+pub struct Notes<'d> {
+    directories: &'d Directories,
+    context: Context,
+    systemd: Systemd,
+    histories: BTreeMap<GroupName, History>,
+    /// Why there is nothing noted, where there should be.
+    missing: Option<Diagnostic>,
+    /// What the generator's directory holds, where nothing is noted: anybody may read that.
+    on_disk: UnitTree,
+}
+
+impl<'d> Notes<'d> {
+    /// Reads them.
+    #[must_use]
+    pub fn read(directories: &'d Directories, context: Context) -> Self {
+        let (histories, missing) = match history::recall(directories) {
+            Ok(histories) => (histories, None),
+            Err(why) => (BTreeMap::new(), Some(why)),
+        };
+        let generator = directories.generator.as_ref().filter(|_| histories.is_empty());
+        let on_disk = generator.and_then(|path| tree::read(&directories.rooted(path)).ok()).unwrap_or_default();
+        let systemd = Systemd::detect(directories).unwrap_or(Systemd::OLDEST);
+        Self { directories, context, systemd, histories, missing, on_disk }
+    }
+}
+
+/// A group, of which everything was asked: what is found of it, in one answer of the service manager.
+#[derive(Debug)]
+pub struct Seen {
+    /// `G.target`
+    pub target: Details,
+    /// Members of the file, then what else is part of the target.
+    pub members: Vec<Member>,
+    /// The states of all of them, and of the target.
+    pub listed: HashMap<String, Listed>,
+    /// Their properties, and those of the holder of shared directories.
+    pub details: HashMap<String, Details>,
+}
+
+/// Asks the service manager about a group. `None` where there is neither a file nor anything that runs.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn see(systemd: &Connected, group: &GroupName, meaning: Option<&Group>) -> zbus::Result<Option<Seen>> {
+    let target = name::target(group);
+    let found = details(systemd, std::slice::from_ref(&target)).await?.into_iter().next().unwrap_or_default();
+    if meaning.is_none() && found.consists_of.is_empty() {
+        return Ok(None);
+    }
+    let mut members = meaning.map(status::members).unwrap_or_default();
+    status::with_found(&mut members, group.as_str(), meaning, &found.consists_of);
+    let mut asked: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
+    asked.push(name::own("directories", group));
+    let names: Vec<&str> = asked.iter().map(String::as_str).chain([target.as_str()]).collect();
+    let listed = systemd.list(&names).await?.into_iter().map(|listed| (listed.name.clone(), listed)).collect();
+    let answers = details(systemd, &asked).await?;
+    Ok(Some(Seen { target: found, members, listed, details: asked.into_iter().zip(answers).collect() }))
+}
+
+/// What is to be done about a group; `None` where there is neither a file nor anything that runs.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn plan(
+    systemd: &Connected,
+    notes: &Notes<'_>,
+    group: &GroupName,
+    outcome: Option<&GroupOutcome>,
+) -> zbus::Result<Option<super::Plan>> {
+    let seen = see(systemd, group, outcome.and_then(|outcome| outcome.group.as_ref())).await?;
+    Ok(seen.map(|seen| situation(notes, group, outcome, &seen, super::plan)))
+}
+
+/// The files of a group, as they are now.
+struct Now<'s> {
+    outcome: Option<&'s GroupOutcome>,
+    meaning: Option<&'s Group>,
+    definitions: Definitions<'s>,
+}
+
+/// Everything about one group, for whoever looks at its units one by one.
+struct Observer<'s> {
+    notes: &'s Notes<'s>,
+    group: &'s GroupName,
+    now: Now<'s>,
+    past: Option<past::Past<'s>>,
+    on_disk: Definitions<'s>,
+    applied: Option<Applied>,
+    /// Since when units are pinned, in microseconds since the epoch.
+    pinned: u64,
+}
+
+/// Puts the situation of a group together, and hands it to `then`: it leans on what is made here.
+pub fn situation<R>(
+    notes: &Notes<'_>,
+    group: &GroupName,
+    outcome: Option<&GroupOutcome>,
+    seen: &Seen,
+    then: impl FnOnce(&Situation<'_>) -> R,
+) -> R {
+    let meaning = outcome.and_then(|outcome| outcome.group.as_ref());
+    let static_target = outcome.is_some_and(|outcome| outcome.static_target);
+    let target = Target { systemd: notes.systemd, static_target };
+    let new_tree = meaning.map(|meaning| generate::generate(meaning, target)).unwrap_or_default();
+    let none = Overrides::default();
+    let overrides = outcome.map_or(&none, |outcome| &outcome.overrides);
+    let history = notes.histories.get(group);
+    let texts = history.map(|history| past::Texts::new(history, notes.context, notes.systemd));
+    let past = history.zip(texts.as_ref()).map(|(history, texts)| past::Past::new(group, history, texts));
+    let observer = Observer {
+        notes,
+        group,
+        now: Now { outcome, meaning, definitions: Definitions::new(&new_tree, overrides) },
+        past,
+        on_disk: Definitions::new(&notes.on_disk, overrides),
+        applied: Applied::read(notes.directories, group).ok().flatten(),
+        pinned: pinned_since(notes.directories, group),
+    };
+    then(&observer.situation(seen, overrides))
+}
+
+fn pinned_since(directories: &Directories, group: &GroupName) -> u64 {
+    let path = directories.state.as_ref().map(|state| directories.rooted(&state.join("pins").join(group.as_str())));
+    let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_micros()).ok()).unwrap_or(0)
+}
+
+impl<'s> Observer<'s> {
+    fn situation(&'s self, seen: &Seen, overrides: &Overrides) -> Situation<'s> {
+        let target = name::target(self.group);
+        let listed = seen.listed.get(&target);
+        let mut looked = Looked::default();
+        let active = listed.is_some_and(|row| {
+            row.is_up() && row.job.as_deref() != Some("stop")
+                || row.active_state == "activating"
+                || matches!(row.job.as_deref(), Some("start" | "restart"))
+        });
+        let unread = match &self.past {
+            Some(past) => past.is_unread(&self.now.definitions),
+            None => self.on_disk_differs(),
+        };
+        Situation {
+            group: self.group.clone(),
+            meaning: self.now.meaning,
+            active,
+            units: seen.members.iter().map(|member| self.unit(member, seen, &mut looked)).collect(),
+            whole: self.whole(seen),
+            unread,
+            interrupted: Intent::read(self.notes.directories, self.group).unwrap_or_default().units,
+            files: self.files(seen, overrides),
+            applied: self.applied.as_ref().map(|applied| applied.at),
+            notes: self.remarks(),
+        }
+    }
+
+    /// Of all groups' units on disk, those of this group.
+    fn on_disk_differs(&self) -> bool {
+        let units = self.now.meaning.map(generate::unit_names).unwrap_or_default();
+        units.iter().any(|unit| self.on_disk.unit(unit) != self.now.definitions.unit(unit))
+    }
+
+    fn unit(&self, member: &Member, seen: &Seen, looked: &mut Looked) -> Observed {
+        let nothing = Details::default();
+        let details = seen.details.get(&member.unit).unwrap_or(&nothing);
+        let listed = seen.listed.get(&member.unit).cloned().unwrap_or_else(|| Listed::absent(&member.unit));
+        let state = status::state(member, &listed, Some(details));
+        let generator = self.notes.directories.generator.clone().unwrap_or_default();
+        let gone = !member.defined && Path::new(&details.fragment).starts_with(generator);
+        let mut unit = Observed {
+            of: self.process_of(&member.unit).map(|(name, _)| name.clone()),
+            gone,
+            arrived: None,
+            asked_to_stop: details.asked_to_stop,
+            started: Started::Not,
+            loaded: self.loaded(&member.unit),
+            new: self.now.definitions.unit(&member.unit).filter(|_| member.defined),
+            inputs: Vec::new(),
+            program: None,
+            steps: Vec::new(),
+            unchanged: None,
+            pinned: self.pinned(&member.unit),
+            member: member.clone(),
+            listed,
+            state,
+        };
+        let runs =
+            matches!(unit.state, State::Up | State::Starting | State::Restarting | State::Stopping | State::Failed(_))
+                || unit.listed.is_up();
+        if runs {
+            unit.started = self.started(&member.unit, started_at(member.kind, details), unit.loaded.as_ref());
+            self.look_at_files(&mut unit, details, looked);
+        } else if member.start == Start::Auto {
+            unit.arrived = self.arrived(&member.unit, details);
+        }
+        unit
+    }
+
+    fn loaded(&self, unit: &str) -> Option<Arc<Definition>> {
+        match &self.past {
+            Some(past) => past.loaded(unit),
+            None => self.on_disk.unit(unit),
+        }
+    }
+
+    fn pinned(&self, unit: &str) -> Option<u64> {
+        let pins = &self.notes.histories.get(self.group)?.last()?.pins;
+        let pin = pins.of(unit)?;
+        matches!(pin.units, Units::Only(_)).then_some(self.pinned)
+    }
+
+    fn started(&self, unit: &str, at: u64, loaded: Option<&Arc<Definition>>) -> Started {
+        let noted = self.applied.as_ref().and_then(|applied| applied.units.get(unit)).map_or(0, |taken| taken.at);
+        let found = match &self.past {
+            Some(past) => past.started(unit, at.max(noted)),
+            // What is loaded is the best guess of who may not know.
+            None if self.notes.missing.is_some() => loaded.cloned(),
+            None => None,
+        };
+        found.map_or(Started::Unknown, Started::From)
+    }
+
+    /// Why a unit doesn't run that the group starts.
+    fn arrived(&self, unit: &str, details: &Details) -> Option<Arrived> {
+        let Some(past) = &self.past else {
+            return self.on_disk.unit(unit).is_none().then_some(Arrived::New);
+        };
+        let ran = details.left_inactive;
+        match past.wanted_since(unit) {
+            None if past.has_now(unit) => Some(Arrived::Wanted),
+            None => Some(Arrived::New),
+            Some((since, before)) if !ran.happened() || ran.0 < since => {
+                Some(if before { Arrived::Wanted } else { Arrived::New })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The process or setup step of a unit, and what the unit runs.
+    fn process_of(&self, unit: &str) -> Option<(&'s ProcessName, &'s Service)> {
+        let group = self.now.meaning?;
+        let is = |process: &ProcessName| {
+            let rest = unit.strip_prefix(name::stem(&group.name, process).as_str())?;
+            rest.starts_with(['.', '@']).then_some(())
+        };
+        if let Some((process, step)) = group.setup.iter().find(|(process, _)| is(process).is_some()) {
+            return Some((process, &step.service));
+        }
+        // A socket with a name of its own: `G-P-NAME.socket`.
+        let has_socket = |process: &ProcessName, definition: &model::Process| {
+            definition.sockets.iter().any(|socket| {
+                let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);
+                file == unit || name::template_of(unit).as_deref() == Some(file.as_str())
+            })
+        };
+        let of = |(process, definition): &(&ProcessName, &model::Process)| {
+            is(process).is_some() || has_socket(process, definition)
+        };
+        let (process, definition) = group.processes.iter().find(of)?;
+        let own = definition.instances.as_ref().and_then(|instances| {
+            let instance = unit.split_once('@')?.1.rsplit_once('.')?.0;
+            instances.get(&InstanceName::new(instance)?)?.as_ref()
+        });
+        Some((process, own.unwrap_or(&definition.service)))
+    }
+
+    /// Whether its program, its inputs, or what its setup steps made are still what it was started from.
+    fn look_at_files(&self, unit: &mut Observed, details: &Details, looked: &mut Looked) {
+        let Some((process, service)) = self.process_of(&unit.member.unit) else { return };
+        let named = Unit { name: &unit.member.unit, scope: self.notes.context.scope };
+        let since = details.main_started_at;
+        let inputs = named.inputs(service);
+        match unit.member.kind {
+            Kind::Setup => {
+                let Some(stamp) = unit.new.as_ref().and_then(|new| stamp::read(new, named)) else { return };
+                unit.unchanged = stamp.unchanged;
+                let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
+                let noted = taken.map(|taken| taken.inputs.as_str()).filter(|_| stamp.unchanged.is_none());
+                unit.inputs = looked.changed(&inputs, stamp.at.max(since), noted);
+            }
+            Kind::Process if details.pid != 0 && since != 0 => {
+                let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
+                let noted = taken.filter(|taken| taken.at == details.main_started.0).map(|taken| taken.inputs.as_str());
+                unit.inputs = looked.changed(&inputs, since, noted);
+                let program = named.program(service);
+                unit.program = program.filter(|program| looked.program_changed(program, details.pid, since));
+                unit.steps = self.steps_since(process, since);
+            }
+            _ => {}
+        }
+    }
+
+    /// The setup steps that `process` names in its `after` and that succeeded since, as far as they keep a stamp.
+    fn steps_since(&self, process: &ProcessName, since: u64) -> Vec<String> {
+        let Some(group) = self.now.meaning else { return Vec::new() };
+        let Some(process) = group.processes.get(process) else { return Vec::new() };
+        let later = |step: &&ProcessName| {
+            let unit = name::service(&group.name, step);
+            let named = Unit { name: &unit, scope: self.notes.context.scope };
+            let definition = self.now.definitions.unit(&unit);
+            definition.and_then(|definition| stamp::read(&definition, named)).is_some_and(|stamp| stamp.at > since)
+        };
+        process.after_steps.iter().filter(later).map(ToString::to_string).collect()
+    }
+
+    fn whole(&self, seen: &Seen) -> Vec<Whole> {
+        let user = self.notes.context.scope == Scope::User;
+        let holder = name::own("directories", self.group);
+        let units = [
+            (name::target(self.group), "the group"),
+            (name::slice(user, self.group), "its slice"),
+            (name::own("ready", self.group), "its readiness gate"),
+            (holder.clone(), "shared directories"),
+        ];
+        let whole = |(unit, label): (String, &str)| {
+            let up = seen.listed.get(&unit).is_some_and(Listed::is_up);
+            let loaded = self.loaded(&unit);
+            let details = seen.details.get(&unit).filter(|_| unit == holder && up);
+            let started =
+                details.map_or(Started::Not, |details| self.started(&unit, details.main_started.0, loaded.as_ref()));
+            let new = self.now.definitions.unit(&unit).filter(|_| self.now.meaning.is_some());
+            let (holder, subject) = (unit == holder, Subject { unit, label: label.to_owned() });
+            Whole { subject, holder, up, started, loaded, new }
+        };
+        units.into_iter().map(whole).collect()
+    }
+
+    /// Files that aren't what they were when the group was last applied, or else started.
+    fn files(&self, seen: &Seen, overrides: &Overrides) -> Vec<PathBuf> {
+        let history = self.notes.histories.get(self.group);
+        let at_start = history.and_then(|history| history.in_force(seen.target.active_entered.0));
+        let before = self.applied.as_ref().map(|applied| &applied.source).or(at_start.map(|version| &version.source));
+        let source = self.now.outcome.and_then(|outcome| outcome.source.as_ref());
+        let texts = |source: &Source| -> Vec<Arc<SourceFile>> {
+            std::iter::once(&source.file).chain(&source.drop_ins).cloned().collect()
+        };
+        let mut all = match (before, source) {
+            (Some(before), Some(now)) => differing(&texts(before), &texts(now)),
+            _ => Vec::new(),
+        };
+        if let Some(last) = history.and_then(History::last) {
+            all.extend(differing(&last.overrides.above, &overrides.above));
+            all.extend(differing(&last.overrides.below, &overrides.below));
+        }
+        all
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if let Some(missing) = &self.notes.missing {
+            all.push(format!(
+                "what each process was started from isn't known here ({}): it is taken to be what the service manager \
+                 has loaded",
+                missing.message
+            ));
+        }
+        let last = self.notes.histories.get(self.group).and_then(History::last);
+        if last.is_some_and(|last| last.pins.all().is_some()) {
+            all.push("the group is rolled back: its units are those of the last complete apply".to_owned());
+        }
+        all
+    }
+}
+
+/// The time that decides with what a unit was started.
+fn started_at(kind: Kind, details: &Details) -> u64 {
+    match kind {
+        Kind::Process | Kind::Setup => details.main_started.0,
+        Kind::Socket | Kind::Timer => details.active_entered.0,
+    }
+}
+
+/// The paths at which two lists of files aren't the same.
+fn differing(before: &[Arc<SourceFile>], now: &[Arc<SourceFile>]) -> Vec<PathBuf> {
+    let missing = |from: &[Arc<SourceFile>], all: &[Arc<SourceFile>]| {
+        all.iter().filter(|file| !from.contains(file)).map(|file| file.path.clone()).collect::<Vec<_>>()
+    };
+    let mut paths = missing(before, now);
+    paths.extend(missing(now, before));
+    paths.sort();
+    paths.dedup();
+    paths
+}

@@ -1,0 +1,453 @@
+//! `copse plan`: which running process isn't what the files say, whatever happened since it was started.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::group::Group;
+use crate::machine::Machine;
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(nothing_is_to_do_right_after_the_start),
+    situation!(a_change_is_known_before_and_after_a_daemon_reload_by_hand),
+    situation!(a_restart_by_hand_and_a_crash_bring_the_new_definition),
+    situation!(what_needs_no_restart_is_only_read),
+    situation!(an_administrators_drop_in_counts),
+    situation!(fewer_and_more_instances_a_new_and_a_removed_process),
+    situation!(a_changed_address_stops_the_service_for_its_socket),
+    situation!(a_changed_timer_is_only_read),
+    situation!(a_program_file_is_replaced),
+    situation!(a_link_on_the_way_to_an_input_is_flipped),
+    situation!(a_setup_step_and_what_is_after_it),
+    situation!(manual_processes_are_refreshed_only_while_they_run),
+    situation!(what_somebody_stopped_stays_stopped),
+    situation!(a_failed_process_is_started_again),
+    situation!(of_a_stopped_group_nothing_is_started),
+    situation!(a_broken_file_blocks_only_its_own_group),
+    situation!(a_removed_file_stops_what_still_runs),
+    situation!(an_upgrade_makes_nothing_outdated),
+    situation!(anybody_may_look_and_is_told_what_that_misses),
+    situation!(the_plan_of_a_users_group),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+const GROUP: &str = r#"
+    [process.web]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    instances = 3
+    [process.gc]
+    exec = "/usr/local/bin/stand-in run"
+    restart-sec = "100ms"
+"#;
+
+#[track_caller]
+fn plan(m: &impl Scope, name: &str) -> Output {
+    m.run(&["copse", "plan", "--exit-code", name])
+}
+
+/// The steps in a few words, `roll web@1,web@2,web@3: definition`, and that the exit status says whether there are any.
+#[track_caller]
+fn steps(m: &impl Scope, name: &str) -> Vec<String> {
+    let output = m.run(&["copse", "plan", "--json", "--exit-code", name]);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let changed = value["changed"].as_bool().expect("a truth");
+    assert_eq!(output.status, if changed { 7 } else { 0 }, "{output:?}");
+    let list = |value: &Value, key: &str| {
+        let all = value.as_array().expect("a list").iter();
+        all.map(|one| one[key].as_str().expect("a text").to_owned()).collect::<Vec<_>>().join(",")
+    };
+    let step = |step: &Value| {
+        let action = step["action"].as_str().expect("a text");
+        format!("{action} {}: {}", list(&step["units"], "name"), list(&step["reasons"], "kind"))
+    };
+    value["steps"].as_array().expect("a list").iter().map(step).collect()
+}
+
+/// Replaces the group file; systemd doesn't read it.
+fn change(m: &Machine, group: &Group<'_>, from: &str, to: &str) {
+    let text = m.ok(&["cat", &group.file()]);
+    assert!(text.contains(from), "{text}");
+    m.write(&group.file(), &text.replace(from, to));
+}
+
+fn nothing_is_to_do_right_after_the_start(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let output = plan(m, "plan");
+    assert!(output.stdout.starts_with("plan: nothing to do\n"), "{output:?}");
+    assert_eq!(output.status, 0);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    // By its target's name, and among all.
+    assert_eq!(plan(m, "plan.target").stdout, output.stdout);
+    assert!(m.ok(&["copse", "plan"]).contains("plan: nothing to do"));
+    let whole = m.run(&["copse", "plan", "plan/web"]);
+    assert_eq!(
+        (whole.status, whole.stderr.as_str()),
+        (2, "copse: a plan is made for a whole group: `copse plan plan`\n")
+    );
+    assert_eq!(plan(m, "nothing").status, 4);
+}
+
+fn a_change_is_known_before_and_after_a_daemon_reload_by_hand(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    change(m, &group, "instances = 3", "instances = 3\nenvironment.A = \"1\"");
+    let expected = ["roll web@1,web@2,web@3: definition"];
+    assert_eq!(steps(m, "plan"), expected);
+    for _ in 0..2 {
+        m.reload();
+        assert_eq!(steps(m, "plan"), expected);
+    }
+    m.systemctl(&["daemon-reexec"]);
+    m.wait_until("systemd answers again", SOON, || m.try_systemctl(&["is-active", "plan-gc.service"]).status == 0);
+    assert_eq!(steps(m, "plan"), expected);
+    let text = plan(m, "plan").stdout;
+    for line in [
+        "plan: changed since it was started\n  /etc/copse/plan.toml\n",
+        "  roll     web@1 … @3  Environment= A=1 added; one at a time, each until ready\n",
+        "  leave    gc          runs what the files say\n",
+    ] {
+        assert!(text.contains(line), "`{line}` isn't in\n{text}");
+    }
+    let diff = m.ok(&["copse", "plan", "--diff", "plan"]);
+    assert!(diff.contains("[Service]\n            +Environment=A=1\n"), "{diff}");
+    // Back again: what runs is what the file says.
+    change(m, &group, "\nenvironment.A = \"1\"", "");
+    m.reload();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn a_restart_by_hand_and_a_crash_bring_the_new_definition(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    change(m, &group, "stand-in run", "stand-in run x");
+    change(m, &group, "instances = 3", "instances = 3\nnice = 1");
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["restart gc: definition", "roll web@1,web@2,web@3: definition"]);
+    m.systemctl(&["restart", "plan-web@2.service"]);
+    m.kill_and_wait("plan-gc.service");
+    assert_eq!(steps(m, "plan"), ["roll web@1,web@3: definition"]);
+    m.systemctl(&["restart", "plan.target"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn what_needs_no_restart_is_only_read(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let pid = m.pid("plan-gc.service");
+    change(
+        m,
+        &group,
+        "restart-sec = \"100ms\"",
+        "restart-sec = \"200ms\"\ntimeout-stop-sec = 5\nkill-signal = \"SIGINT\"",
+    );
+    assert_eq!(steps(m, "plan"), ["update gc: definition"]);
+    let text = plan(m, "plan").stdout;
+    assert!(text.contains("RestartSec= 100ms → 200ms"), "{text}");
+    assert!(text.contains("no restart needed"), "{text}");
+    m.reload();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    assert_eq!(m.pid("plan-gc.service"), pid);
+    assert_eq!(m.property("plan-gc.service", "TimeoutStopUSec"), "5s");
+    // A comment, and the order of keys: not even that.
+    m.write(&group.file(), &(m.ok(&["cat", &group.file()]) + "\n# a comment\n"));
+    assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn an_administrators_drop_in_counts(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let path = "/etc/systemd/system/plan-web@2.service.d/override.conf";
+    m.write(path, "[Service]\nEnvironment=B=2\n");
+    assert_eq!(steps(m, "plan"), ["roll web@2: definition"]);
+    assert!(plan(m, "plan").stdout.contains(path));
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["roll web@2: definition"]);
+    m.remove("/etc/systemd/system/plan-web@2.service.d");
+    m.write("/etc/systemd/system/plan-.service.d/all.conf", "[Service]\nRestartSec=7\n");
+    assert_eq!(steps(m, "plan"), ["update gc: definition", "update web@1,web@2,web@3: definition"]);
+    m.reload();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    m.remove("/etc/systemd/system/plan-.service.d");
+    m.reload();
+}
+
+fn fewer_and_more_instances_a_new_and_a_removed_process(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let expected = ["stop web@2,web@3: gone", "start new: new"];
+    change(m, &group, "instances = 3", "instances = 1");
+    change(m, &group, "[process.gc]", "[process.new]\nexec = \"/usr/local/bin/stand-in run\"\n[process.gc]");
+    assert_eq!(steps(m, "plan"), expected);
+    m.reload();
+    assert_eq!(steps(m, "plan"), expected);
+    change(m, &group, "instances = 1", "instances = 5");
+    assert_eq!(steps(m, "plan"), ["start new: new", "start web@4,web@5: new"]);
+    m.reload();
+    m.systemctl(&["start", "plan-web@4.service"]);
+    assert_eq!(steps(m, "plan"), ["start new: new", "start web@5: new"]);
+    // Somebody who stops what has just been started means it.
+    m.systemctl(&["stop", "plan-web@4.service"]);
+    assert_eq!(steps(m, "plan"), ["start new: new", "start web@5: new"]);
+    m.write(&group.file(), "[process.gc]\nexec = \"/usr/local/bin/stand-in run\"\nrestart-sec = \"100ms\"\n");
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["stop web@1,web@2,web@3: gone"]);
+}
+
+fn a_changed_address_stops_the_service_for_its_socket(m: &Machine) {
+    stand_in::install(m);
+    let group =
+        m.group("plan", "[process.s]\nexec = \"/usr/local/bin/stand-in run\"\nlisten = \"tcp:127.0.0.1:7001\"\n");
+    group.start();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    change(m, &group, "7001", "7002");
+    assert_eq!(steps(m, "plan"), ["rebind s: definition"]);
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["rebind s: definition"]);
+    let text = plan(m, "plan").stdout;
+    assert!(text.contains("ListenStream= 127.0.0.1:7001 → 127.0.0.1:7002") && text.contains("made anew"), "{text}");
+    m.systemctl(&["stop", "plan-s.service"]);
+    m.systemctl(&["restart", "plan-s.socket"]);
+    m.systemctl(&["start", "plan-s.service"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn a_changed_timer_is_only_read(m: &Machine) {
+    stand_in::install(m);
+    let text = "[process.t]\nexec = \"/usr/local/bin/stand-in end\"\non-calendar = \"2031-01-01\"\n\
+                [process.a]\nexec = \"/usr/local/bin/stand-in run\"\n";
+    let group = m.group("plan", text);
+    group.start();
+    change(m, &group, "2031", "2032");
+    assert_eq!(steps(m, "plan"), ["update t.timer: definition"]);
+    m.reload();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    assert!(m.property("plan-t.timer", "NextElapseUSecRealtime").contains("2032"));
+}
+
+fn a_program_file_is_replaced(m: &Machine) {
+    m.sh(
+        "mkdir -p /opt/plan; cp /bin/sleep /opt/plan/server; printf '#!/bin/sh\\nexec sleep 100\\n' >/opt/plan/script; \
+          chmod +x /opt/plan/script",
+    );
+    let group =
+        m.group("plan", "[process.p]\nexec = \"/opt/plan/server 100\"\n[process.q]\nexec = \"/opt/plan/script\"\n");
+    group.start();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    let install = |name: &str, make: &str| m.sh(&format!("cd /opt/plan; {make} >new; chmod +x new; mv new {name}"));
+    install("server", "cat server");
+    assert_eq!(steps(m, "plan"), [""; 0], "the same, installed again");
+    install("server", "(cat server; echo more)");
+    assert_eq!(steps(m, "plan"), ["restart p: program"]);
+    install("script", "(cat script; echo '# more')");
+    assert_eq!(steps(m, "plan"), ["restart p: program", "restart q: program"]);
+    let text = plan(m, "plan").stdout;
+    assert!(text.contains("plan: not up to date\n") && text.contains("program changed: /opt/plan/server"), "{text}");
+    m.systemctl(&["restart", "plan-p.service", "plan-q.service"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    m.remove("/opt/plan");
+}
+
+fn a_link_on_the_way_to_an_input_is_flipped(m: &Machine) {
+    stand_in::install(m);
+    m.sh("mkdir -p /srv/plan/1 /srv/plan/2; echo 1 >/srv/plan/1/REVISION; echo 2 >/srv/plan/2/REVISION; \
+          ln -sfn 1 /srv/plan/current");
+    let text = GROUP.replace("instances = 3", "instances = 2\ninputs = [\"/srv/plan/current/REVISION\"]");
+    let text = text + "inputs = [\"/srv/plan/missing\"]\nexec-reload = \"/bin/true\"\nrefresh = \"reload\"\n";
+    let group = m.group("plan", &text);
+    group.start();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    m.sh("ln -s 2 /srv/plan/new; mv -T /srv/plan/new /srv/plan/current");
+    assert_eq!(steps(m, "plan"), ["roll web@1,web@2: input"]);
+    m.write("/srv/plan/missing", "there");
+    assert_eq!(steps(m, "plan"), ["reload gc: input", "roll web@1,web@2: input"]);
+    m.systemctl(&["restart", "plan-web@1.service"]);
+    assert_eq!(steps(m, "plan"), ["reload gc: input", "roll web@2: input"]);
+    m.remove("/srv/plan");
+}
+
+fn a_setup_step_and_what_is_after_it(m: &Machine) {
+    stand_in::install(m);
+    m.sh("mkdir -p /srv/plan; echo 1 >/srv/plan/schema");
+    let text = "[setup.migrate]\nexec = \"/bin/true\"\ninputs = [\"/srv/plan/schema\"]\n[setup.plain]\nexec = \"/bin/true 1\"\n\
+                [process.a]\nexec = \"/usr/local/bin/stand-in run\"\nafter = [\"migrate\"]\n\
+                [process.b]\nexec = \"/usr/local/bin/stand-in run\"\n";
+    let group = m.group("plan", text);
+    group.start();
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    m.sh("echo 1 >/srv/plan/schema");
+    assert_eq!(steps(m, "plan"), [""; 0], "written again, the same");
+    m.sh("echo 2 >/srv/plan/schema");
+    assert_eq!(steps(m, "plan"), ["run migrate: input", "restart a: setup"]);
+    // Run by hand: what is after it has still to follow, also for who asks later.
+    m.systemctl(&["reload", "plan-migrate.service"]);
+    assert_eq!(steps(m, "plan"), ["restart a: setup"]);
+    m.systemctl(&["restart", "plan-a.service"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    change(m, &group, "/bin/true 1", "/bin/true 2");
+    assert_eq!(steps(m, "plan"), ["run plain: definition"]);
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["run plain: definition"]);
+    m.remove("/srv/plan");
+}
+
+fn manual_processes_are_refreshed_only_while_they_run(m: &Machine) {
+    stand_in::install(m);
+    let text =
+        format!("{GROUP}[process.m]\nexec = \"/usr/local/bin/stand-in run\"\nstart = \"manual\"\ninstances = 0\n");
+    let group = m.group("plan", &text.replace("\ninstances = 0", "\ninstances = []"));
+    group.start();
+    m.systemctl(&["start", "plan-m@7.service"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+    change(m, &group, "instances = []", "instances = []\nnice = 1");
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["roll m@7: definition"]);
+    m.systemctl(&["stop", "plan-m@7.service"]);
+    assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn what_somebody_stopped_stays_stopped(m: &Machine) {
+    stand_in::install(m);
+    let text = format!("{GROUP}[process.bad]\nexec = \"/usr/local/bin/stand-in sulk 3\"\nready = \"notify\"\n");
+    let group = m.group("plan", &text);
+    group.start();
+    m.systemctl(&["stop", "plan-web@2.service", "plan-bad.service"]);
+    m.wait("plan-bad.service", "ActiveState", "failed", SOON);
+    change(m, &group, "instances = 3", "instances = 3\nnice = 1");
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["roll web@1,web@3: definition"]);
+    let text = plan(m, "plan").stdout;
+    assert!(text.contains("web@2") && text.contains("bad") && text.contains("stopped by hand"), "{text}");
+}
+
+fn a_failed_process_is_started_again(m: &Machine) {
+    stand_in::install(m);
+    let text = format!("{GROUP}start-limit-burst = 1\nstart-limit-interval-sec = \"1h\"\n");
+    let group = m.group("plan", &text);
+    group.start();
+    m.systemctl(&["kill", "--signal=KILL", "plan-gc.service"]);
+    m.wait("plan-gc.service", "ActiveState", "failed", SOON);
+    assert_eq!(steps(m, "plan"), ["start gc: failed"]);
+    change(m, &group, "stand-in run", "stand-in run x");
+    m.reload();
+    assert_eq!(steps(m, "plan"), ["start gc: failed,definition"]);
+}
+
+fn of_a_stopped_group_nothing_is_started(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    let stopped = |when: &str| {
+        let output = plan(m, "plan");
+        assert!(output.stdout.starts_with("plan: not active; nothing is started"), "{when}: {output:?}");
+        assert_eq!(steps(m, "plan"), [""; 0], "{when}");
+    };
+    stopped("never started");
+    group.start();
+    group.stop();
+    m.wait("plan-gc.service", "ActiveState", "inactive", SOON);
+    stopped("stopped");
+    change(m, &group, "stand-in run", "stand-in run x");
+    stopped("changed");
+    m.reload();
+    assert_eq!(plan(m, "plan").status, 0);
+}
+
+fn a_broken_file_blocks_only_its_own_group(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    let broken = m.group("plan-broken", "[process.x]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    group.start();
+    broken.start();
+    m.write(&broken.file(), "[process.x]\nexecc = 1\n");
+    change(m, &group, "stand-in run", "stand-in run x");
+    let output = m.run(&["copse", "plan"]);
+    assert_eq!(output.status, 5, "{output:?}");
+    assert!(output.stdout.contains("restart  gc"), "{output:?}");
+    assert!(output.stderr.contains("execc") && output.stderr.contains("/etc/copse/plan-broken.toml"), "{output:?}");
+    let output = m.run(&["copse", "plan", "--json", "plan-broken"]);
+    let value: Value = serde_json::from_str(&output.stdout).expect("an object");
+    assert_eq!((&value["group"], value["errors"].as_u64()), (&"plan-broken".into(), Some(2)), "{output:?}");
+    assert_eq!(steps(m, "plan"), ["restart gc: definition"]);
+}
+
+fn a_removed_file_stops_what_still_runs(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    m.remove(&group.file());
+    let expected = ["stop gc,web@1,web@2,web@3: gone", "stop plan: gone"];
+    let sorted = || {
+        let all = steps(m, "plan");
+        let mut units: Vec<String> =
+            all[0].trim_start_matches("stop ").trim_end_matches(": gone").split(',').map(str::to_owned).collect();
+        units.sort();
+        [format!("stop {}: gone", units.join(",")), all[1].clone()]
+    };
+    assert_eq!(sorted(), expected);
+    m.reload();
+    assert_eq!(sorted(), expected);
+}
+
+/// The generator's output is changed behind its back, as if another copse, or one for another systemd, had made it.
+fn an_upgrade_makes_nothing_outdated(m: &Machine) {
+    stand_in::install(m);
+    let generator = "/usr/lib/systemd/system-generators/copse-generator";
+    m.sh(&format!(
+        "mv {generator} {generator}.real; printf '%s\\n' '#!/bin/sh' '{generator}.real \"$@\"' \
+         'sed -i \"s/^Description=.*/Description=Of another copse/; s/^TimeoutStopSec=.*/TimeoutStopSec=77/; /^SyslogIdentifier=/d\" \"$1\"/plan-*.service' \
+         >{generator}; chmod +x {generator}"
+    ));
+    let group = m.group("plan", GROUP);
+    group.start();
+    assert_eq!(m.property("plan-gc.service", "Description"), "Of another copse");
+    let pid = m.pid("plan-gc.service");
+    m.sh(&format!("mv {generator}.real {generator}"));
+    assert_eq!(steps(m, "plan"), [""; 0], "copse was upgraded");
+    m.reload();
+    assert_ne!(m.property("plan-gc.service", "Description"), "Of another copse");
+    assert_eq!(steps(m, "plan"), [""; 0], "and its units were generated again");
+    assert_eq!(m.pid("plan-gc.service"), pid);
+}
+
+fn anybody_may_look_and_is_told_what_that_misses(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let user = m.user(2001);
+    let output = plan(&user, "plan");
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(output.stdout.contains("what each process was started from isn't known here"), "{output:?}");
+    change(m, &group, "stand-in run", "stand-in run x");
+    let output = plan(&user, "plan");
+    assert!(output.stdout.contains("restart  gc") && output.status == 7, "{output:?}");
+}
+
+fn the_plan_of_a_users_group(m: &Machine) {
+    stand_in::install(m);
+    let user = m.user(2001);
+    let path = "/etc/copse/user/mine.toml";
+    m.write(path, "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    user.reload();
+    user.systemctl(&["start", "mine.target"]);
+    let plan = || user.run(&["copse", "--user", "plan", "--exit-code", "mine"]);
+    let output = plan();
+    assert!(output.stdout.starts_with("mine: nothing to do\n") && output.status == 0, "{output:?}");
+    m.write(path, "[process.a]\nexec = \"/usr/local/bin/stand-in run x\"\n");
+    user.reload();
+    let output = plan();
+    assert!(output.stdout.contains("restart  a") && output.status == 7, "{output:?}");
+    user.systemctl(&["stop", "mine.target"]);
+    m.remove(path);
+    user.reload();
+}
