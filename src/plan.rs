@@ -26,6 +26,7 @@ mod tests;
 
 pub use assemble::plan;
 pub(crate) use assemble::{order, pace};
+pub use judge::outdated;
 pub use situation::Situation;
 
 /// What is to be done with one group, and what is left alone.

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use crate::manager::look::Details;
 use crate::manager::unit::Listed;
+use crate::plan::Reason;
 pub use member::{Kind, Member, Start, label, members, with_found};
 
 /// What a unit's state means to its group.
@@ -57,6 +58,10 @@ pub struct Row {
     pub state: State,
     /// It runs, but its group file has no such process any more.
     pub gone: bool,
+    /// It runs, but not with what the files say: why it would have to be refreshed.
+    pub outdated: Vec<Reason>,
+    /// Since when it is pinned to an older definition, in microseconds since the epoch; zero: it isn't.
+    pub pinned: u64,
     /// The last line in its journal, of one that failed.
     pub last_line: Option<String>,
 }

@@ -18,6 +18,7 @@ use crate::generator;
 use crate::manager::connect;
 use crate::model::Context;
 use crate::pipeline::{self, Outcome};
+use crate::plan::observe::Notes;
 use crate::scope::{Directories, Scope};
 use crate::status::render::Look;
 use crate::status::{Status as Shown, Verdict, json, render};
@@ -77,11 +78,12 @@ impl Status {
                 Ok(systemd) => systemd,
                 Err(error) => return failed(&error),
             };
+            let notes = Notes::read(&directories, Context { scope, cpus: generator::cpus() });
             let (mut shown, mut exit) = (Vec::new(), Exit::Done);
             for name in &self.names {
                 let named = Named::new(name, &outcome.groups);
                 let group = Group::new(scope, &named.group, &outcome);
-                match group.whole(&systemd, &directories, &named).await {
+                match group.whole(&systemd, &directories, &notes, &named).await {
                     Ok(Some(status)) => {
                         exit = worse(exit, exit_of(&status));
                         shown.push(status);

@@ -107,6 +107,20 @@ pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
     }
 }
 
+/// Why a unit that runs isn't what the files say, so that it would have to be restarted, reloaded or run again; empty
+/// where it is, and where it doesn't run.
+#[must_use]
+pub fn outdated(unit: &Observed, situation: &Situation<'_>) -> Vec<Reason> {
+    let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
+    let Finding { need, reasons } = judge(unit, situation);
+    match need {
+        Need::Run | Need::Reload | Need::Restart | Need::Rebind | Need::Leave(Why::Keep | Why::Timed) if runs => {
+            reasons
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Also a oneshot that ended and stays active.
 fn is_up(unit: &Observed) -> bool {
     unit.listed.is_up() || unit.state == State::Up

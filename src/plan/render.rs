@@ -232,9 +232,13 @@ pub fn reason(reason: &Reason, look: Look) -> String {
 fn difference(difference: &Difference) -> String {
     let Difference { name, old, new, .. } = difference;
     let short = |value: &str| value.chars().count() <= SHORT;
+    // The prefix that leaves a command's words as they are says nothing to people.
+    let shown = |value: &str| {
+        if name.starts_with("Exec") { value.trim_start_matches(':').to_owned() } else { value.to_owned() }
+    };
     match (old.as_slice(), new.as_slice()) {
-        ([old], [new]) if short(old) && short(new) => format!("{name}= {old} → {new}"),
-        ([], [new]) if short(new) => format!("{name}= {new} added"),
+        ([old], [new]) if short(old) && short(new) => format!("{name}= {} → {}", shown(old), shown(new)),
+        ([], [new]) if short(new) => format!("{name}= {} added", shown(new)),
         ([], _) => format!("{name}= added"),
         (_, []) => format!("{name}= dropped"),
         _ => format!("{name}= changed"),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::plan;
 use crate::status::render::state;
 use crate::status::{Kind, Row, Start, Status};
 
@@ -48,6 +49,8 @@ fn row(row: &Row) -> Value {
             Start::Held => "held",
         },
         "gone": row.gone,
+        "outdated": row.outdated.iter().map(plan::json::reason).collect::<Vec<_>>(),
+        "pinned": Some(row.pinned).filter(|pinned| *pinned != 0),
         "state": state(row),
         "load_state": row.listed.load_state,
         "active_state": row.listed.active_state,

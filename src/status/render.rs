@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::diagnostic::one_line;
+use crate::plan;
 use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict};
 
 /// How to draw.
@@ -232,7 +233,8 @@ fn table(rows: &[Row], look: Look, text: &mut String) {
         let (sign, colour) = sign(row);
         let cells = line(&|_, column| column.cells.get(place).cloned().unwrap_or_default());
         let _ = writeln!(text, "{}", look.paint(colour, &format!("{sign} {cells}")));
-        for line in said(row) {
+        let above = place.checked_sub(1).and_then(|place| rows.get(place));
+        for line in said(row).into_iter().chain(changed(row, above, look)) {
             let _ = writeln!(text, "{:below$}{}", "", cut(&one_line(&line), look.width.saturating_sub(below)));
         }
     }
@@ -250,9 +252,23 @@ fn said(row: &Row) -> Vec<String> {
     lines
 }
 
+/// What it doesn't run with, and to what it is pinned; not again where the row above said the same.
+fn changed(row: &Row, above: Option<&Row>, look: Look) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !row.outdated.is_empty() && above.is_none_or(|above| above.outdated != row.outdated) {
+        let reasons: Vec<String> = row.outdated.iter().map(|reason| plan::render::reason(reason, look)).collect();
+        lines.push(reasons.join(", "));
+    }
+    if row.pinned != 0 && above.is_none_or(|above| above.pinned != row.pinned) {
+        lines.push(format!("pinned to the definition that it had {} ago", look.ago(row.pinned, true)));
+    }
+    lines
+}
+
 fn sign(row: &Row) -> (&'static str, Colour) {
     match row.state {
         State::Up | State::Done if row.gone => ("-", Colour::Busy),
+        State::Up | State::Done if !row.outdated.is_empty() => ("↻", Colour::Busy),
         State::Up | State::Done => (" ", Colour::Plain),
         State::Failed(_) | State::NotLoaded(_) | State::Refused => ("✗", Colour::Bad),
         State::Starting | State::Restarting | State::Stopping => ("↻", Colour::Busy),
@@ -289,6 +305,9 @@ pub fn state(row: &Row) -> String {
     if row.gone {
         text.push_str(", gone from the file");
     }
+    if !row.outdated.is_empty() {
+        text.push_str(", outdated");
+    }
     text
 }
 
@@ -314,6 +333,7 @@ fn next(status: &Status) -> Vec<String> {
             let stopped = of(|row| row.state == State::Stopped);
             stopped.map(|row| vec![format!("systemctl start {}", row.member.unit)]).unwrap_or_default()
         }
+        _ if of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => vec![format!("copse plan {group}")],
         _ => Vec::new(),
     }
 }

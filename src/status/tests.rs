@@ -34,7 +34,7 @@ fn member(label: &str, kind: Kind, start: Start) -> Member {
 fn row_of(member: Member, states: &str, details: Details) -> Row {
     let listed = listed(&member.unit, states);
     let state = state(&member, &listed, Some(&details));
-    Row { member, listed, details: Some(details), state, gone: false, last_line: None }
+    Row { member, listed, details: Some(details), state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
 }
 
 fn row(label: &str, states: &str) -> Row {
@@ -394,6 +394,35 @@ fn colours_add_nothing_but_colour() {
 }
 
 #[test]
+fn what_is_outdated_and_what_is_pinned() {
+    let rows = ["w@1", "w@2", "w@3", "a"].map(|label| row(label, "active/running"));
+    let mut status = Status { rows: rows.to_vec(), verdict: Verdict::Active, reason: None, ..resolver() };
+    for row in &mut status.rows[1..3] {
+        row.outdated = vec![Reason::Input("/etc/x".into())];
+        row.pinned = ago(7_380);
+    }
+    let text = render(&status, look(80));
+    assert!(
+        text.ends_with(
+            "  PROCESS  STATE
+  w@1      active
+↻ w@2      active, outdated
+           input changed: /etc/x
+           pinned to the definition that it had 2h 3min ago
+↻ w@3      active, outdated
+  a        active
+
+  next  copse plan knot-resolver
+"
+        ),
+        "{text}"
+    );
+    let value: serde_json::Value = serde_json::from_str(&json::render(&status)).unwrap();
+    assert_eq!(value["units"][1]["outdated"][0]["kind"], "input");
+    assert_eq!(value["units"][1]["pinned"], ago(7_380));
+}
+
+#[test]
 fn nothing_a_process_says_steers_the_terminal() {
     let mut status = resolver();
     status.description = Some("\u{1b}[2J\u{202e}".to_owned());
@@ -475,7 +504,7 @@ fn a_group_for_programs() {
     status.rows.drain(..3);
     status.rows.truncate(1);
     assert_data_eq!(json::render(&status) + "\n", str![[r#"
-{"cpu_nsec":192000000000,"description":"Knot Resolver","errors":0,"files":["/etc/copse/knot-resolver.toml","/etc/copse/knot-resolver.toml.d/10-local.toml"],"group":"knot-resolver","memory":493879296,"memory_max":2147483648,"needs_daemon_reload":1,"overrides":[{"path":"/etc/systemd/system/x.d/a.conf","unit":"knot-resolver-kresd@1.service"}],"reason":"kresd@3 failed","since":1699992620000000,"tasks":41,"units":[{"active_state":"failed","cpu_nsec":null,"gone":false,"job":null,"kind":"process","last_line":"kresd[2317]: assertion `len < cap` failed, cache.c:812","load_state":"loaded","memory":null,"name":"kresd@3","pid":null,"restarts":5,"result":"core-dump","since":1699999760000000,"start":"auto","state":"failed: signal SEGV","status_text":null,"sub_state":"failed","unit":"knot-resolver-kresd@3.service"}],"verdict":"degraded"}
+{"cpu_nsec":192000000000,"description":"Knot Resolver","errors":0,"files":["/etc/copse/knot-resolver.toml","/etc/copse/knot-resolver.toml.d/10-local.toml"],"group":"knot-resolver","memory":493879296,"memory_max":2147483648,"needs_daemon_reload":1,"overrides":[{"path":"/etc/systemd/system/x.d/a.conf","unit":"knot-resolver-kresd@1.service"}],"reason":"kresd@3 failed","since":1699992620000000,"tasks":41,"units":[{"active_state":"failed","cpu_nsec":null,"gone":false,"job":null,"kind":"process","last_line":"kresd[2317]: assertion `len < cap` failed, cache.c:812","load_state":"loaded","memory":null,"name":"kresd@3","outdated":[],"pid":null,"pinned":null,"restarts":5,"result":"core-dump","since":1699999760000000,"start":"auto","state":"failed: signal SEGV","status_text":null,"sub_state":"failed","unit":"knot-resolver-kresd@3.service"}],"verdict":"degraded"}
 
 "#]].raw());
 }

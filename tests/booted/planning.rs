@@ -14,6 +14,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(nothing_is_to_do_right_after_the_start),
     situation!(a_change_is_known_before_and_after_a_daemon_reload_by_hand),
     situation!(a_restart_by_hand_and_a_crash_bring_the_new_definition),
+    situation!(the_status_tells_what_is_outdated_and_why),
     situation!(what_needs_no_restart_is_only_read),
     situation!(an_administrators_drop_in_counts),
     situation!(fewer_and_more_instances_a_new_and_a_removed_process),
@@ -137,6 +138,30 @@ fn a_restart_by_hand_and_a_crash_bring_the_new_definition(m: &Machine) {
     assert_eq!(steps(m, "plan"), ["roll web@1,web@3: definition"]);
     m.systemctl(&["restart", "plan.target"]);
     assert_eq!(steps(m, "plan"), [""; 0]);
+}
+
+fn the_status_tells_what_is_outdated_and_why(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let status = || {
+        let output = m.run(&["copse", "status", "plan"]);
+        assert_eq!(output.status, 0, "being outdated is no failure: {output:?}");
+        output.stdout
+    };
+    assert!(!status().contains("outdated"), "{}", status());
+    change(m, &group, "instances = 3", "instances = 3\nenvironment.A = \"1\"");
+    m.reload();
+    m.systemctl(&["restart", "plan-web@1.service"]);
+    let text = status();
+    let line = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{text}"));
+    assert!(!line("web@1").contains("outdated"), "{text}");
+    assert!(line("web@2").contains("active, outdated") && line("web@3").contains("active, outdated"), "{text}");
+    assert!(text.contains("Environment= A=1 added") && text.contains("copse plan plan"), "{text}");
+    let json = m.ok(&["copse", "status", "--json", "plan"]);
+    let value: Value = serde_json::from_str(&json).expect("an object");
+    let unit = value["units"].as_array().expect("a list").iter().find(|unit| unit["name"] == "web@2").expect("a unit");
+    assert_eq!(unit["outdated"][0]["directives"][0]["name"], "Environment", "{json}");
 }
 
 fn what_needs_no_restart_is_only_read(m: &Machine) {

@@ -10,6 +10,8 @@ use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
 use crate::pipeline::{GroupOutcome, Outcome};
+use crate::plan;
+use crate::plan::observe::{self, Notes, Seen};
 use crate::scope::{Directories, Scope};
 use crate::status::{self, Kind, Member, Resources, Row, Start, State, Status, Whole};
 use crate::unit::name::{self, GroupName};
@@ -55,6 +57,7 @@ impl<'o> Group<'o> {
         &self,
         systemd: &Connected,
         directories: &Directories,
+        notes: &Notes<'_>,
         named: &Named,
     ) -> zbus::Result<Option<Status>> {
         let Some(group) = GroupName::new(&self.name) else { return Ok(None) };
@@ -89,6 +92,7 @@ impl<'o> Group<'o> {
             None => status::judge(&whole, &rows),
             Some(_) => status::judge_part(&rows),
         };
+        self.outdated(&group, notes, found.clone(), &listed, &mut rows);
         last_lines(self.scope, &mut rows);
         let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
         let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
@@ -96,6 +100,30 @@ impl<'o> Group<'o> {
         let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload);
         let overrides = overrides(&rows, directories);
         Ok(Some(Status { verdict, reason, since, resources, needs_reload, overrides, rows, ..self.plain() }))
+    }
+
+    /// Notes which of them don't run with what the files say.
+    fn outdated(
+        &self,
+        group: &GroupName,
+        notes: &Notes<'_>,
+        target: Details,
+        listed: &HashMap<String, Listed>,
+        rows: &mut [Row],
+    ) {
+        let details = |row: &Row| Some((row.member.unit.clone(), row.details.clone()?));
+        let seen = Seen {
+            target,
+            members: rows.iter().map(|row| row.member.clone()).collect(),
+            listed: listed.clone(),
+            details: rows.iter().filter_map(details).collect(),
+        };
+        observe::situation(notes, group, self.outcome, &seen, |situation| {
+            for (row, unit) in rows.iter_mut().zip(&situation.units) {
+                row.outdated = plan::outdated(unit, situation);
+                row.pinned = unit.pinned.unwrap_or(0);
+            }
+        });
     }
 
     /// What the file alone says.
@@ -144,7 +172,7 @@ impl<'o> Group<'o> {
                 member.start = Start::Manual;
             }
             let state = status::state(&member, &listed, details.as_ref());
-            Row { member, listed, details, state, gone, last_line: None }
+            Row { member, listed, details, state, gone, outdated: Vec::new(), pinned: 0, last_line: None }
         };
         members.into_iter().map(row).collect()
     }
