@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::generate::{self, Target};
 use crate::history::pins::{Pin, Pins, Units};
-use crate::history::{Overrides, Version};
+use crate::history::{History, Overrides, Version};
 use crate::kmsg::Log;
 use crate::memory::{Memory, Store};
 use crate::model::{self, Context, Group};
@@ -61,12 +61,15 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
         log.diagnostic(diagnostic);
         good &= diagnostic.severity() != Severity::Error;
     };
-    let (store, memory, diagnostic) = Store::read(directories);
-    diagnostic.iter().for_each(&mut tell);
+    let (store, memory, unusable) = Store::read(directories);
+    unusable.iter().for_each(&mut tell);
     let context = Context { scope: directories.scope, cpus: cpus() };
     let found = source::find(directories);
     found.diagnostics.iter().for_each(&mut tell);
     let mut run = Run::new(began, directories, context, memory, &mut writer);
+    // What isn't to be believed is to be made anew.
+    run.changed = unusable.is_some();
+    let vanished = run.vanished(&found.groups);
     let mut finish = |run: &mut Run, mut group: GroupOutcome| {
         let path = group.path.clone();
         if let Err(mistake) = guarded(&path, || run.group(&mut group)) {
@@ -85,11 +88,14 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
         }
     }
     later.into_iter().for_each(|group| finish(&mut run, group));
-    run.vanished();
+    vanished.into_iter().for_each(|name| run.vanish(name));
     run.keep_gone().iter().for_each(&mut tell);
-    let mut next = run.next;
+    let Run { mut memory, changed, .. } = run;
     let own = directories.generator.as_ref().is_some_and(|own| directories.rooted(own) == output);
-    if own && let Err(diagnostic) = store.write(next.bounded()) {
+    if own
+        && changed
+        && let Err(diagnostic) = store.write(memory.bounded())
+    {
         tell(&diagnostic);
     }
     good
@@ -102,9 +108,9 @@ struct Run<'a> {
     directories: &'a Directories,
     context: Context,
     systemd: Systemd,
-    /// What is remembered; the groups that were dealt with are taken out.
     memory: Memory,
-    next: Memory,
+    /// Whether something else is remembered than before.
+    changed: bool,
     writer: &'a mut Writer,
     checks: Checks,
     /// The groups that have pins.
@@ -128,13 +134,14 @@ impl<'a> Run<'a> {
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::OLDEST);
         let checks = Checks::new(directories);
         let pinned = Pins::groups(directories);
-        let (next, written, departed) = (Memory::default(), Vec::new(), Departed::default());
-        Self { began, directories, context, systemd, memory, next, writer, checks, pinned, written, departed }
+        let (changed, written, departed) = (false, Vec::new(), Departed::default());
+        Self { began, directories, context, systemd, memory, changed, writer, checks, pinned, written, departed }
     }
 
     /// Writes one group's units; what goes wrong with that joins its diagnostics.
     fn group(&mut self, outcome: &mut GroupOutcome) {
-        let last = self.take_up(&outcome.name);
+        // Whatever happens to the group in this run, its history stays known.
+        let last = self.memory.histories.get(&outcome.name).and_then(History::last).cloned();
         let target = Target { systemd: self.systemd, static_target: outcome.static_target };
         let pins = self.pins(outcome);
         let whole = pins.all().and_then(|pin| self.whole(pin, last.as_ref(), outcome, target));
@@ -157,16 +164,12 @@ impl<'a> Run<'a> {
         }
         self.written.extend(tree.entries.into_keys());
         if let Some(version) = version {
-            self.next.histories.entry(outcome.name.clone()).or_default().record(version);
+            let known = self.memory.histories.get_mut(&outcome.name);
+            self.changed |= match known {
+                Some(history) => history.record(version),
+                None => self.memory.histories.entry(outcome.name.clone()).or_default().record(version),
+            };
         }
-    }
-
-    /// What the group was last generated from. Whatever happens to it in this run, its history stays known.
-    fn take_up(&mut self, name: &GroupName) -> Option<Version> {
-        let history = self.memory.histories.remove(name)?;
-        let last = history.last().cloned();
-        self.next.histories.insert(name.clone(), history);
-        last
     }
 
     fn version(&self, source: Source, overrides: Overrides, pins: Pins, outcome: &GroupOutcome) -> Version {
@@ -180,7 +183,7 @@ impl<'a> Run<'a> {
         match guarded(&outcome.path, || generate::generate(group, target)) {
             Ok(tree) => {
                 let overrides = std::mem::take(&mut outcome.overrides);
-                Some(Made { tree, source: outcome.source.clone()?, overrides })
+                Some(Made { tree, source: outcome.source.take()?, overrides })
             }
             Err(mistake) => {
                 outcome.diagnostics.push(mistake);

@@ -88,10 +88,11 @@ impl History {
         self.in_force(at).map(|version| version.origin(unit))
     }
 
-    /// Notes what the group is generated from in this run, if that isn't what it was generated from before.
-    pub(crate) fn record(&mut self, mut version: Version) {
+    /// Notes what the group is generated from in this run, if that isn't what it was generated from before. Returns
+    /// whether that was so.
+    pub(crate) fn record(&mut self, mut version: Version) -> bool {
         if self.last().is_some_and(|last| version.same(last)) {
-            return;
+            return false;
         }
         // Each text is kept once, however often it comes back.
         for file in version.files_mut() {
@@ -103,6 +104,7 @@ impl History {
         self.versions.push(version);
         let beyond = self.versions.len().saturating_sub(VERSIONS_MAX);
         self.versions.drain(..beyond);
+        true
     }
 
     /// The version in force now.

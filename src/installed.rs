@@ -195,8 +195,8 @@ fn near<'l>(list: &'l [String], names: &[String]) -> impl Iterator<Item = &'l St
         let rest = &list[list.partition_point(|entry| entry.as_str() < stem)..];
         &rest[..rest.partition_point(|entry| entry.starts_with(stem))]
     };
-    let all: Vec<_> = names.iter().take(2).map(beginning).collect();
-    all.into_iter().flatten()
+    let of = |at: usize| names.get(at).map(beginning).unwrap_or_default();
+    of(0).iter().chain(of(1))
 }
 
 /// What a unit's name begins with, before `@` or the type.

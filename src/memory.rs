@@ -34,8 +34,6 @@ const OLDER_MAX: usize = 8 << 20;
 pub struct Store {
     /// The file, with the root and without. None in user scope without `$XDG_RUNTIME_DIR`.
     paths: Option<(PathBuf, PathBuf)>,
-    /// What the file holds.
-    found: Vec<u8>,
 }
 
 impl Store {
@@ -44,32 +42,22 @@ impl Store {
     #[must_use]
     pub fn read(directories: &Directories) -> (Self, Memory, Option<Diagnostic>) {
         let path = directories.state.as_ref().map(|state| state.join("history"));
-        let mut store = Self { paths: path.map(|path| (directories.rooted(&path), path)), found: Vec::new() };
+        let store = Self { paths: path.map(|path| (directories.rooted(&path), path)) };
         let Some((here, path)) = &store.paths else { return (store, Memory::default(), None) };
-        let memory = private::read_bytes(here).and_then(|bytes| match bytes {
-            None => Ok(Memory::default()),
-            Some(bytes) => {
-                store.found = bytes;
-                private::from_bytes(&store.found)
-            }
-        });
+        let memory = private::read(here).map(Option::unwrap_or_default);
         let diagnostic = memory.as_ref().err().map(|why| {
             Diagnostic::file(Code::LastGood, path, format!("what was remembered since the boot is ignored: {why}"))
         });
         (store, memory.unwrap_or_default(), diagnostic)
     }
 
-    /// Writes `memory`, unless the file holds just that.
+    /// Writes `memory`.
     ///
     /// # Errors
     /// Where it couldn't be written; the file is as it was then.
     pub fn write(&self, memory: &Memory) -> Result<(), Diagnostic> {
         let Some((here, path)) = &self.paths else { return Ok(()) };
-        let bytes = private::to_bytes(memory);
-        if bytes == self.found {
-            return Ok(());
-        }
-        private::write_bytes(here, &bytes)
+        private::write(here, memory)
             .map_err(|error| Diagnostic::file(Code::LastGood, path, format!("the history can't be kept: {error}")))
     }
 }
@@ -108,24 +96,21 @@ impl Kept for Memory {
 
     fn decode(from: &mut Decoder<'_>) -> Option<Self> {
         let mut memory = Self::default();
-        // What `above`, `below` and `pin` belong to.
-        let mut group = None;
+        // `above`, `below` and `pin` belong to the version before them.
+        let mut versions: Vec<Version> = Vec::new();
         while let Some(record) = from.record() {
-            let current = group.as_ref().and_then(|name| memory.histories.get_mut(name)?.versions.last_mut());
-            match (record.word, current) {
-                ("version", _) => {
-                    let version = decode(&record, from)?;
-                    let name = version.source.name.clone();
-                    memory.histories.entry(name.clone()).or_default().versions.push(version);
-                    group = Some(name);
-                }
-                ("above", Some(version)) => version.overrides.above = files(&record, from)?,
-                ("below", Some(version)) => version.overrides.below = files(&record, from)?,
-                ("pin", Some(version)) => version.pins.0.push(Pin::decode(&record, from)?),
-                ("gone", _) => drop(memory.gone.insert(record.field(0)?.to_owned(), record.field(1)?.to_owned())),
-                ("above" | "below" | "pin", None) => return None,
+            match record.word {
+                "version" => versions.push(decode(&record, from)?),
+                "above" => versions.last_mut()?.overrides.above = files(&record, from)?,
+                "below" => versions.last_mut()?.overrides.below = files(&record, from)?,
+                "pin" => versions.last_mut()?.pins.0.push(Pin::decode(&record, from)?),
+                "gone" => drop(memory.gone.insert(record.field(0)?.to_owned(), record.field(1)?.to_owned())),
                 _ => {}
             }
+        }
+        for version in versions {
+            let name = version.source.name.clone();
+            memory.histories.entry(name).or_default().versions.push(version);
         }
         Some(memory)
     }

@@ -8,8 +8,10 @@ use crate::generate::{self, Target, leans_on};
 use crate::history::{History, Version};
 use crate::pipeline::guarded;
 use crate::running::Running;
+use crate::source::FoundGroup;
 use crate::tree::Failure;
-use crate::unit::{Entry, UnitTree, name};
+use crate::unit::name::{self, GroupName, target};
+use crate::unit::{Entry, UnitTree};
 
 /// Files that the last run wrote and this one doesn't.
 #[derive(Debug, Default)]
@@ -17,7 +19,7 @@ pub(super) struct Departed {
     /// By path in the generator's directory.
     files: BTreeMap<String, String>,
     /// The groups of which no file is there any more, each with the paths it had.
-    groups: Vec<(History, Vec<String>)>,
+    groups: Vec<(GroupName, Vec<String>)>,
 }
 
 impl Run<'_> {
@@ -36,37 +38,42 @@ impl Run<'_> {
         paths
     }
 
-    /// Groups whose file isn't there any more.
-    pub(super) fn vanished(&mut self) {
-        for history in std::mem::take(&mut self.memory.histories).into_values() {
-            let Some(last) = history.last() else { continue };
-            // A mistake in copse met here has shown itself when the group was there.
-            let static_target = self.checks.is_static(&name::target(&last.source.name));
-            let target = Target { systemd: self.systemd, static_target };
-            let lose = || self.lose(last, target, &UnitTree::default());
-            let paths = guarded(&last.source.file.path, lose).unwrap_or_default();
-            self.departed.groups.push((history, paths));
-        }
+    /// The groups that are remembered and of which no file was found.
+    pub(super) fn vanished(&self, found: &[FoundGroup]) -> Vec<GroupName> {
+        let gone = |name: &&GroupName| found.binary_search_by(|group| group.name.cmp(name)).is_err();
+        self.memory.histories.keys().filter(gone).cloned().collect()
+    }
+
+    /// Forgets such a group, unless something of it still runs.
+    pub(super) fn vanish(&mut self, name: GroupName) {
+        let Some(last) = self.memory.histories.get(&name).and_then(History::last).cloned() else { return };
+        let static_target = self.checks.is_static(&target(&name));
+        let target = Target { systemd: self.systemd, static_target };
+        // A mistake in copse met here has shown itself when the group was there.
+        let paths = guarded(&last.source.file.path, || self.lose(&last, target, &UnitTree::default()));
+        self.departed.groups.push((name, paths.unwrap_or_default()));
     }
 
     /// Writes what left its group, or the groups, and still runs.
     pub(super) fn keep_gone(&mut self) -> Vec<Diagnostic> {
-        let mut candidates = std::mem::take(&mut self.memory.gone);
+        let mut candidates = self.memory.gone.clone();
         candidates.append(&mut self.departed.files);
         self.written.iter().for_each(|path| drop(candidates.remove(path)));
-        if candidates.is_empty() {
-            return Vec::new();
-        }
-        let kept = keep(candidates, &Running::read(self.directories));
-        // What such a unit was started from is still to be known should its group come back.
-        for (history, paths) in std::mem::take(&mut self.departed.groups) {
-            if let Some(last) = history.last().filter(|_| paths.iter().any(|path| kept.contains_key(path))) {
-                self.next.histories.insert(last.source.name.clone(), history);
+        let kept = match candidates.is_empty() {
+            true => BTreeMap::new(),
+            false => keep(candidates, &Running::read(self.directories)),
+        };
+        for (name, paths) in std::mem::take(&mut self.departed.groups) {
+            // What such a unit was started from is still to be known should its group come back.
+            if !paths.iter().any(|path| kept.contains_key(path)) {
+                self.changed = true;
+                self.memory.histories.remove(&name);
             }
         }
         let entries = kept.iter().map(|(path, text)| (path.clone(), Entry::File(generate::gone(text)))).collect();
         let failures = self.writer.write(&UnitTree { entries });
-        self.next.gone = kept;
+        self.changed |= kept != self.memory.gone;
+        self.memory.gone = kept;
         failures
             .into_iter()
             .map(|Failure { path, error }| {

@@ -1,5 +1,8 @@
 //! What is remembered from one run to the next: last good units, and units that left their group while running.
 
+use copse::memory::Memory;
+use copse::private::{self, Decoder, Encoder, Kept};
+
 use crate::stand::{OUTPUT, Outcome, Stand, simple};
 
 const MEMORY: &str = "/run/copse/history";
@@ -220,6 +223,38 @@ fn a_damaged_memory_is_ignored_and_made_anew() {
         assert_eq!((outcome.status, outcome.log.len(), outcome.has("shop-b.service")), (0, 1, true));
         assert_eq!(stand.timeless(), memory);
     }
+}
+
+/// What a later copse would keep: the same and more, or the same with another meaning.
+struct Later<const ANOTHER_FORMAT: bool>(Memory);
+
+impl<const ANOTHER_FORMAT: bool> Kept for Later<ANOTHER_FORMAT> {
+    const FORMAT: &'static str = if ANOTHER_FORMAT { "history 2" } else { Memory::FORMAT };
+
+    fn encode(&self, to: &mut Encoder) {
+        to.record("news", &["of which nobody knows"]);
+        self.0.encode(to);
+        to.record("since-when", &[]);
+    }
+
+    fn decode(_: &mut Decoder<'_>) -> Option<Self> {
+        None
+    }
+}
+
+#[test]
+fn a_package_that_is_downgraded_loses_no_last_good_units_where_it_only_knows_less() {
+    let stand = stand(TWO);
+    let memory = || private::from_bytes::<Memory>(&std::fs::read(stand.path(MEMORY)).unwrap()).unwrap();
+    stand.group("shop", "x");
+    std::fs::write(stand.path(MEMORY), private::to_bytes(&Later::<false>(memory()))).unwrap();
+    assert!(stand.run().text("shop.target").contains("X-CopseStale=yes"));
+    // What it doesn't understand it says.
+    std::fs::write(stand.path(MEMORY), private::to_bytes(&Later::<true>(memory()))).unwrap();
+    let outcome = stand.run();
+    let ignored = "what was remembered since the boot is ignored: another version of copse wrote it";
+    assert!(outcome.log[0].ends_with(ignored), "{:?}", outcome.log);
+    assert!(outcome.text("shop.target").contains("copse-invalid@shop.service"));
 }
 
 #[test]
