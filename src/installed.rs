@@ -88,6 +88,15 @@ impl Installed {
         self.administrator.iter().chain(&self.packages).any(|folder| folder.is_static(target))
     }
 
+    /// What wants `target` once it is enabled: `[Install]` of the file that counts (systemd.unit(5)).
+    #[must_use]
+    pub fn wanting(&self, target: &str) -> Vec<String> {
+        let mut folders = self.administrator.iter().chain(&self.packages).filter(|folder| folder.has(target));
+        let text = folders.find_map(|folder| read_unit(&folder.here.join(target))).unwrap_or_default();
+        let values = values(&text, "[Install]", |key| matches!(key, "WantedBy" | "RequiredBy" | "UpheldBy"));
+        values.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+    }
+
     /// The packaged unit file that a generated `name` would hide. None where the administrator has a file of that
     /// name: that one wins over both.
     #[must_use]
@@ -220,20 +229,22 @@ fn read_unit(path: &Path) -> Option<String> {
     Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Whether `[Unit]` says `X-CopseGroup=yes` (systemd.syntax(7): blanks around `=`, the last one counts).
+/// Whether `[Unit]` says `X-CopseGroup=yes`; the last one counts.
 fn has_mark(text: &str) -> bool {
-    let (mut in_unit, mut mark) = (false, false);
-    for line in text.lines().map(str::trim) {
+    let last = values(text, "[Unit]", |key| key == "X-CopseGroup").last();
+    matches!(last, Some("yes" | "true" | "on" | "1"))
+}
+
+/// The values of some directives in a section (systemd.syntax(7): blanks around `=`).
+fn values<'t>(text: &'t str, section: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &'t str> {
+    let mut inside = false;
+    text.lines().map(str::trim).filter_map(move |line| {
         if line.starts_with('[') {
-            in_unit = line == "[Unit]";
-        } else if let Some((key, value)) = line.split_once('=')
-            && in_unit
-            && key.trim_end() == "X-CopseGroup"
-        {
-            mark = matches!(value.trim_start(), "yes" | "true" | "on" | "1");
+            inside = line == section;
         }
-    }
-    mark
+        let (key, value) = line.split_once('=').filter(|_| inside)?;
+        wanted(key.trim_end()).then(|| value.trim_start())
+    })
 }
 
 #[cfg(test)]

@@ -102,6 +102,14 @@ impl Checks {
         outcome.static_target = self.installed.is_static(&target);
         outcome.foreign_target = !outcome.static_target && self.installed.hidden_by(&target).is_some();
         self.names(&mut outcome, &target);
+        let wanted_by = outcome.group.as_ref().map_or(&[][..], |group| &group.wanted_by);
+        if outcome.static_target && !wanted_by.is_empty() {
+            let wanting = self.installed.wanting(&target);
+            let left = wanted_by.iter().find(|unit| !wanting.contains(unit));
+            let diagnostic =
+                left.zip(outcome.group.as_ref()).map(|(unit, group)| wanted_otherwise(group, &target, unit));
+            diagnostic.into_iter().for_each(|diagnostic| outcome.diagnostics.push(diagnostic));
+        }
         outcome.diagnostics.sort();
         outcome
     }
@@ -154,6 +162,13 @@ impl Checks {
             self.groups.push(outcome.name.clone());
         }
     }
+}
+
+fn wanted_otherwise(group: &Group, target: &str, unit: &str) -> Diagnostic {
+    let message =
+        format!("`wanted-by` has no effect: `{target}` is installed, and its own `[Install]` doesn't name `{unit}`");
+    let help = format!("add `WantedBy={unit}` there and `systemctl enable {target}`");
+    Diagnostic::new(Code::StaticTarget, &group.place, message).help(help)
 }
 
 fn read(found: FoundGroup, context: &Context) -> GroupOutcome {

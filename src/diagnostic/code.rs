@@ -114,10 +114,14 @@ codes! {
         DanglingLink "dangling-link",
         /// What copse remembers since the boot (the last good units, what runs from which text, pins) couldn't be read, kept or obeyed.
         LastGood "last-good",
-        /// The restart settings can never reach the start limit: a failing process is started for ever.
+        /// The restart settings can never reach the start limit: a failing process is started, or waits to be, for ever.
         NeverGivesUp "never-gives-up",
         /// Ordered after network-online.target, which nothing here wants: it may never be reached.
         NotWanted "not-wanted",
+        /// The group's target is an installed unit, whose `[Install]` says what wants it once it is enabled, and doesn't say what `wanted-by` says: that was left out.
+        StaticTarget "static-target",
+        /// An array of strings is one command; this one looks like several. Several are an array of arrays.
+        OneCommand "one-command",
         /// A drop-in directory for a group that has no file: nothing was read.
         NoGroup "no-group",
     }

@@ -54,8 +54,36 @@ pub fn read_many(key: &str, node: &Node, around: &Surroundings<'_>, diagnostics:
         Value::Array(elements) if elements.iter().any(|element| matches!(element.value, Value::Array(_))) => {
             elements.iter().filter_map(|element| read(key, element, around, diagnostics)).collect()
         }
+        Value::Array(elements) => {
+            warn_several(key, node, elements, diagnostics);
+            read(key, node, around, diagnostics).into_iter().collect()
+        }
         _ => read(key, node, around, diagnostics).into_iter().collect(),
     }
+}
+
+/// Warns of an array of strings that was probably meant as several commands: a program is as it is written, and this one
+/// has an option or a path in its name.
+fn warn_several(key: &str, node: &Node, elements: &[Node], diagnostics: &mut Diagnostics) {
+    let text = |element: &Node| match &element.value {
+        Value::String(text) => Some(text.to_string()),
+        _ => None,
+    };
+    let Some(program) = elements.first().and_then(text) else { return };
+    let with_arguments = program.split_once(' ').is_some_and(|(path, rest)| {
+        path.starts_with('/')
+            && (rest.starts_with('/') || rest.strip_prefix('-').is_some_and(|rest| !rest.starts_with(' ')))
+    });
+    if !with_arguments {
+        return;
+    }
+    let commands = elements.iter().map(|element| array(&text(element).filter(|text| text.starts_with('/'))?));
+    let help = match commands.collect::<Option<Vec<_>>>() {
+        Some(commands) => format!("several commands are an array of arrays, `{key} = [{}]`", commands.join(", ")),
+        None => "each word is a string of its own".to_owned(),
+    };
+    let message = format!("`{key}` is one command here, of the program `{}`", shown(&program));
+    diagnostics.push(Diagnostic::new(Code::OneCommand, &node.place, message).help(help));
 }
 
 /// `shell`: `["/bin/sh", "-c", TEXT]`.

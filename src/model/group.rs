@@ -244,7 +244,7 @@ fn shared(
     group: &GroupName,
     diagnostics: &mut Diagnostics,
 ) -> Option<SharedDirectories> {
-    let names = Names { group: group.as_str(), process: "", instances: false, directories: &[] };
+    let names = Names { group: group.as_str(), process: "", instances: false, directories: &[], credentials: false };
     let directories = directories::read(table, &names, diagnostics);
     let user = |key: &str, diagnostics: &mut Diagnostics| {
         let entry = defaults.get(key)?;

@@ -79,7 +79,9 @@ pub fn read(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &m
         Some(entry) => value::time_span("start-limit-interval-sec", &entry.node, diagnostics),
         None => None,
     };
-    warn_never(table, interval.as_ref(), burst, pause, restart, diagnostics);
+    if !warn_endless_pause(table, restart_sec.value, restart, diagnostics) {
+        warn_never(table, interval.as_ref(), burst, pause, restart, diagnostics);
+    }
     backoff(table, restart_sec.value, diagnostics);
     // A start that may take for ever has no time in which it fails: a day stands for it.
     let derived = derived.unwrap_or(Duration::from_secs(86_400)).max(Duration::from_secs(1));
@@ -105,6 +107,18 @@ fn restart(table: &Table, context: &Context<'_>, ready: &Ready, diagnostics: &mu
         diagnostics.push(Diagnostic::new(Code::Conflict, &entry.key, message).help("write `restart = \"on-failure\"`"));
     }
     word
+}
+
+/// A process that is to be restarted after a pause that never ends. Returns whether that was so.
+fn warn_endless_pause(table: &Table, pause: span::Span, restart: Restart, diagnostics: &mut Diagnostics) -> bool {
+    let endless = restart != Restart::No && pause.finite().is_none();
+    if let Some(entry) = table.get("restart-sec").filter(|_| endless) {
+        let message = "the pause before a restart never ends, so a process that fails is neither started again nor \
+                       given up";
+        let help = "write a finite span; or `restart = \"no\"`, if it isn't to be started again";
+        diagnostics.push(Diagnostic::new(Code::NeverGivesUp, &entry.key, message).help(help));
+    }
+    endless
 }
 
 /// Giving up needs `burst` starts within the interval; with pauses that add up to more, it can't happen.

@@ -197,7 +197,8 @@ pub fn service(
 }
 
 fn names<'a>(merged: &'a Merged<'_>, instances: bool, around: &'a Surroundings<'_>) -> Names<'a> {
-    Names { group: around.group, process: merged.name.as_str(), instances, directories: around.shared }
+    let credentials = service::has_credentials(&merged.table);
+    Names { group: around.group, process: merged.name.as_str(), instances, directories: around.shared, credentials }
 }
 
 /// A process, but for its order; `None` if `instances = 0` takes it out.

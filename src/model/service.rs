@@ -48,7 +48,7 @@ pub struct Context<'a> {
 pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> Service {
     let directories = directories::read(table, &context.names, diagnostics);
     let first = directories::first(&directories, context.shared);
-    let names = Names { directories: &first, ..context.names.clone() };
+    let names = Names { directories: &first, credentials: has_credentials(table), ..context.names.clone() };
     let working_directory = working_directory(table, &names, diagnostics);
     let around = Surroundings { names: &names, working_directory: working_directory.as_ref() };
     let many = |key: &str, diagnostics: &mut Diagnostics| {
@@ -260,6 +260,14 @@ fn credentials(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
         }
     }
     credentials
+}
+
+/// Whether a table gives its unit credentials, by the key or by pass-through.
+pub fn has_credentials(table: &Table) -> bool {
+    let entries =
+        |key: &str| table.get(key).and_then(|entry| entry.node.as_table()).into_iter().flat_map(Table::entries);
+    entries("credentials").any(|entry| entry.node.value != Value::Boolean(false))
+        || entries("service").any(|entry| entry.name.contains("Credential"))
 }
 
 fn credential(name: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Credential> {

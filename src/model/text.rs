@@ -17,6 +17,8 @@ pub struct Names<'a> {
     pub instances: bool,
     /// The first directory of each kind: the process's own, or else the group's.
     pub directories: &'a [(DirectoryKind, Text)],
+    /// Whether the process has credentials, so that `{credentials-directory}` means something.
+    pub credentials: bool,
 }
 
 /// Where a text stands: decides about `{env:…}` and the placeholders of the running process.
@@ -174,6 +176,7 @@ enum Problem {
     BadVariable,
     NoDirectory(DirectoryKind),
     NoInstances,
+    NoCredentials,
 }
 
 impl Problem {
@@ -191,6 +194,9 @@ impl Problem {
             Self::NoInstances => {
                 new("`{instance}` has no value: the process has no instances".to_owned()).help("add `instances = 1`")
             }
+            Self::NoCredentials => {
+                new("`{credentials-directory}` has no value: the process has no `credentials`".to_owned())
+            }
         }
     }
 }
@@ -207,7 +213,8 @@ fn piece(name: &str, position: Position, names: &Names<'_>) -> Result<Option<Pie
         ("unit", _) => Piece::Unit,
         ("instance", _) if names.instances => Piece::Instance,
         ("instance", _) => return Err(Problem::NoInstances),
-        ("credentials-directory", _) => Piece::CredentialsDirectory,
+        ("credentials-directory", _) if names.credentials => Piece::CredentialsDirectory,
+        ("credentials-directory", _) => return Err(Problem::NoCredentials),
         (_, Some(kind)) => match names.directories.iter().find(|(found, _)| *found == kind) {
             Some((_, directory)) => Piece::Directory(kind, Box::new(directory.clone())),
             None => return Err(Problem::NoDirectory(kind)),

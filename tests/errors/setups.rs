@@ -128,6 +128,18 @@ pub const ALL: &[Setup] = &[
         by: By::Reading,
     },
     Setup {
+        name: "a_target_that_is_installed_is_wanted_by_whom_its_own_file_says",
+        code: Code::StaticTarget,
+        line: "/etc/copse/web.toml:1:1: warning[static-target]: `wanted-by` has no effect: `web.target` is installed, and its own `[Install]` doesn't name `multi-user.target`; add `WantedBy=multi-user.target` there and `systemctl enable web.target`",
+        make: |copse| {
+            let units = copse.join("../../usr/lib/systemd/system");
+            fs::create_dir_all(&units)?;
+            fs::write(units.join("web.target"), "[Unit]\nX-CopseGroup=yes\n[Install]\nWantedBy=graphical.target\n")?;
+            fs::write(copse.join("web.toml"), format!("wanted-by = [\"multi-user.target\"]\n{GROUP}"))
+        },
+        by: By::Reading,
+    },
+    Setup {
         name: "a_unit_that_cannot_be_written",
         code: Code::Write,
         line: "/etc/copse/web.toml:1:1: error[write]: `web.target.wants/web.service` can't be written: Not a directory (os error 20)",
