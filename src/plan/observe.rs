@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::paths::Unit;
 use super::situation::{Arrived, Observed, Situation, Started, Whole};
-use super::{Subject, past, stamp};
+use super::stamp::{self, Stamp};
+use super::{Subject, past};
 use crate::applied::{Applied, Intent};
 use crate::definition::{Definition, Definitions};
 use crate::diagnostic::{Diagnostic, SourceFile};
@@ -230,6 +231,10 @@ impl<'s> Observer<'s> {
         unit
     }
 
+    fn named<'u>(&self, name: &'u str) -> Unit<'u> {
+        Unit { name, scope: self.notes.context.scope, systemd: self.notes.systemd }
+    }
+
     fn loaded(&self, unit: &str) -> Option<Arc<Definition>> {
         match &self.past {
             Some(past) => past.loaded(unit),
@@ -301,12 +306,14 @@ impl<'s> Observer<'s> {
     /// Whether its program, its inputs, or what its setup steps made are still what it was started from.
     fn look_at_files(&self, unit: &mut Observed, details: &Details, looked: &mut Looked) {
         let Some((process, service)) = self.process_of(&unit.member.unit) else { return };
-        let named = Unit { name: &unit.member.unit, scope: self.notes.context.scope };
+        let name = unit.member.unit.clone();
+        let named = self.named(&name);
         let since = details.main_started_at;
         let inputs = named.inputs(service);
         match unit.member.kind {
             Kind::Setup => {
-                let Some(stamp) = unit.new.as_ref().and_then(|new| stamp::read(new, named)) else { return };
+                let stamp = unit.new.as_ref().and_then(|new| stamp::read(new, named));
+                let stamp = stamp.unwrap_or(Stamp { at: 0, unchanged: None });
                 unit.unchanged = stamp.unchanged;
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
                 let noted = taken.map(|taken| taken.inputs.as_str()).filter(|_| stamp.unchanged.is_none());
@@ -330,7 +337,7 @@ impl<'s> Observer<'s> {
         let Some(process) = group.processes.get(process) else { return Vec::new() };
         let later = |step: &&ProcessName| {
             let unit = name::service(&group.name, step);
-            let named = Unit { name: &unit, scope: self.notes.context.scope };
+            let named = self.named(&unit);
             let definition = self.now.definitions.unit(&unit);
             definition.and_then(|definition| stamp::read(&definition, named)).is_some_and(|stamp| stamp.at > since)
         };

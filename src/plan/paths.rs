@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::model::{Argv, DirectoryKind, Piece, Service, Text};
 use crate::scope::Scope;
+use crate::systemd::Systemd;
 use crate::unit::name::template_of;
 
 /// A unit, for which texts are read.
@@ -13,6 +14,8 @@ pub struct Unit<'u> {
     pub name: &'u str,
     /// Whose manager runs it.
     pub scope: Scope,
+    /// Which systemd that is.
+    pub systemd: Systemd,
 }
 
 impl Unit<'_> {
@@ -31,7 +34,7 @@ impl Unit<'_> {
                 Piece::Instance => all.push_str(self.instance()),
                 Piece::Unit => all.push_str(self.name),
                 Piece::Directory(kind, name) => {
-                    all.push_str(base(self.scope, *kind)?.to_str()?);
+                    all.push_str(self.base(*kind)?.to_str()?);
                     all.push('/');
                     all.push_str(&self.text(name)?);
                 }
@@ -39,6 +42,28 @@ impl Unit<'_> {
             }
         }
         Some(all)
+    }
+
+    /// What `%t` and its siblings are (systemd.unit(5), "Specifiers").
+    #[must_use]
+    pub fn base(&self, kind: DirectoryKind) -> Option<PathBuf> {
+        if self.scope == Scope::System {
+            return Some(["/run", "/var/lib", "/var/cache", "/var/log", "/etc"][kind as usize].into());
+        }
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let below_home = |name: &str, default: &str| variable(name).or_else(|| Some(variable("HOME")?.join(default)));
+        // Until 253 a user's state was kept with the configuration.
+        let state = || match self.systemd.version {
+            ..=253 => below_home("XDG_CONFIG_HOME", ".config"),
+            _ => below_home("XDG_STATE_HOME", ".local/state"),
+        };
+        match kind {
+            DirectoryKind::Runtime => variable("XDG_RUNTIME_DIR"),
+            DirectoryKind::Cache => below_home("XDG_CACHE_HOME", ".cache"),
+            DirectoryKind::Configuration => below_home("XDG_CONFIG_HOME", ".config"),
+            DirectoryKind::State => state(),
+            DirectoryKind::Logs => Some(state()?.join("log")),
+        }
     }
 
     /// The paths of its inputs, as far as they are known.
@@ -70,19 +95,37 @@ fn is_shell(argv: &Argv) -> bool {
     word(0) == Some("/bin/sh") && word(1) == Some("-c")
 }
 
-/// What `%t` and its siblings are (systemd.unit(5), "Specifiers").
-#[must_use]
-pub fn base(scope: Scope, kind: DirectoryKind) -> Option<PathBuf> {
-    if scope == Scope::System {
-        return Some(["/run", "/var/lib", "/var/cache", "/var/log", "/etc"][kind as usize].into());
-    }
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let below_home = |name: &str, default: &str| variable(name).or_else(|| Some(variable("HOME")?.join(default)));
-    match kind {
-        DirectoryKind::Runtime => variable("XDG_RUNTIME_DIR"),
-        DirectoryKind::Cache => below_home("XDG_CACHE_HOME", ".cache"),
-        DirectoryKind::Configuration => below_home("XDG_CONFIG_HOME", ".config"),
-        // Where they are depends on the version of systemd.
-        DirectoryKind::State | DirectoryKind::Logs => None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Context;
+    use crate::source::Source;
+    use crate::unit::name::{GroupName, ProcessName};
+
+    #[test]
+    fn placeholders_and_programs() {
+        let read = |text: &str| {
+            let file = crate::diagnostic::SourceFile { path: "/g.toml".into(), text: text.to_owned() };
+            let source = Source { name: GroupName::new("g").unwrap(), file: file.into(), drop_ins: Vec::new() };
+            let (group, diagnostics) = crate::model::read(&source, &Context { scope: Scope::System, cpus: 1 });
+            let mut group = group.unwrap_or_else(|| panic!("{diagnostics:?}"));
+            group.processes.remove(&ProcessName::new("p").unwrap()).unwrap().service
+        };
+        let of = |text: &str| {
+            let service = read(&format!("[process.p]\n{text}\n"));
+            let unit = Unit { name: "g-p@7.service", scope: Scope::System, systemd: Systemd::NEWEST };
+            let path = |path: &PathBuf| path.display().to_string();
+            (unit.program(&service).as_ref().map(path), unit.inputs(&service).iter().map(path).collect::<Vec<_>>())
+        };
+        let program = |text: &str| of(text).0;
+        assert_eq!(program("exec = \"/usr/bin/x -a\"").as_deref(), Some("/usr/bin/x"));
+        assert_eq!(program("exec = \"bin/x\"\nworking-directory = \"/srv\"").as_deref(), Some("/srv/bin/x"));
+        assert!(program("exec = \"sleep 1\"").is_some_and(|path| path.ends_with("bin/sleep")));
+        assert_eq!(program("exec = \"no-such-program-anywhere\""), None);
+        assert_eq!(program("shell = \"exec /usr/bin/x\""), None);
+        assert_eq!(program("exec = \"/x\"\n[process.p.service]\nRootDirectory = \"/r\""), None);
+        let text = "exec = \"/x\"\ninstances = 8\nstate-directory = \"s-{instance}\"\n\
+                    inputs = [\"/etc/{instance}/{unit}\", \"{state-directory}/x\"]";
+        assert_eq!(of(text).1, ["/etc/7/g-p@7.service", "/var/lib/s-7/x"]);
     }
 }

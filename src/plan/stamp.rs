@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::paths::{Unit, base};
+use super::paths::Unit;
 use crate::definition::Definition;
 use crate::inputs::Moment;
 use crate::model::DirectoryKind;
@@ -65,7 +65,7 @@ fn specifiers(text: &str, unit: Unit<'_>) -> Option<String> {
             ('%', _) => out.push('%'),
             ('n', _) => out.push_str(unit.name),
             ('N', _) => out.push_str(unit.name.rsplit_once('.')?.0),
-            (_, Some(kind)) => out.push_str(base(unit.scope, kind)?.to_str()?),
+            (_, Some(kind)) => out.push_str(unit.base(kind)?.to_str()?),
             _ => return None,
         }
     }
@@ -76,10 +76,11 @@ fn specifiers(text: &str, unit: Unit<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::scope::Scope;
+    use crate::systemd::Systemd;
 
     #[test]
     fn the_command_is_read_as_systemd_would() {
-        let unit = Unit { name: "g-s.service", scope: Scope::System };
+        let unit = Unit { name: "g-s.service", scope: Scope::System, systemd: Systemd::NEWEST };
         let line = r#":/usr/bin/copse-notify once --stamp %S/copse/setup/g/s/stamp --input /etc/a%%b --definition 12 -- /bin/x "a $b""#;
         let (once, whole) = command(line, unit).unwrap();
         assert!(whole);

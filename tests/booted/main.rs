@@ -30,6 +30,7 @@ mod machine;
 mod planning;
 mod pool;
 mod probes;
+mod reading;
 mod remembered;
 mod restarting;
 mod scope;
@@ -76,6 +77,7 @@ const SITUATIONS: &[&[Situation]] = &[
     details::SITUATIONS,
     controls::SITUATIONS,
     planning::SITUATIONS,
+    reading::SITUATIONS,
     status::SITUATIONS,
     status::logs::SITUATIONS,
     text::SITUATIONS,
