@@ -11,11 +11,15 @@ mod clock;
 mod compile;
 mod completions;
 mod directory;
+mod drop_in;
 mod edit;
+mod enable;
 pub mod exit;
 mod explain;
+mod freeze;
 mod graph;
 mod habits;
+mod hold;
 mod host;
 mod input;
 mod internal;
@@ -32,7 +36,9 @@ mod render;
 mod report;
 mod reset_failed;
 mod restart;
+mod scale;
 mod schema;
+mod setup;
 mod start;
 mod status;
 mod stop;
@@ -87,6 +93,14 @@ enum Verb {
     Kill(kill::Kill),
     ResetFailed(reset_failed::ResetFailed),
     Wait(wait::Wait),
+    Enable(enable::Enable),
+    Disable(enable::Disable),
+    Scale(scale::Scale),
+    Hold(hold::Hold),
+    Release(hold::Release),
+    Freeze(freeze::Freeze),
+    Thaw(freeze::Thaw),
+    Setup(setup::Setup),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -141,6 +155,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Kill(kill) => kill.run(scope),
         Verb::ResetFailed(reset) => reset.run(scope),
         Verb::Wait(wait) => wait.run(scope),
+        Verb::Enable(enable) => enable.run(scope),
+        Verb::Disable(disable) => disable.run(scope),
+        Verb::Scale(scale) => scale.run(scope),
+        Verb::Hold(hold) => hold.run(scope),
+        Verb::Release(release) => release.run(scope),
+        Verb::Freeze(freeze) => freeze.run(scope),
+        Verb::Thaw(thaw) => thaw.run(scope),
+        Verb::Setup(setup) => setup.run(scope),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

@@ -229,8 +229,9 @@ fn read_unit(path: &Path) -> Option<String> {
     Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Whether `[Unit]` says `X-CopseGroup=yes`; the last one counts.
-fn has_mark(text: &str) -> bool {
+/// Whether `[Unit]` of a unit file says `X-CopseGroup=yes`; the last one counts.
+#[must_use]
+pub fn has_mark(text: &str) -> bool {
     let last = values(text, "[Unit]", |key| key == "X-CopseGroup").last();
     matches!(last, Some("yes" | "true" | "on" | "1"))
 }

@@ -38,6 +38,12 @@ impl Amendment {
         self
     }
 
+    /// The file isn't to be there; one that isn't is no mistake.
+    pub(super) fn remove(mut self, path: PathBuf) -> Self {
+        self.files.push((path, None));
+        self
+    }
+
     /// What the group comes to with the change, checked against all other groups and what is installed.
     pub(super) fn foresee(&self, directories: &Directories, context: &Context) -> Option<GroupOutcome> {
         let mut found = source::find(directories);
@@ -291,7 +297,7 @@ mod tests {
                 amendment = amendment.write(path.into(), scaled(5));
             }
             if let Some(path) = removed {
-                amendment.files.push((path.into(), None));
+                amendment = amendment.remove(path.into());
             }
             assert_eq!(instances(amendment.foresee(&directories, &CONTEXT)), Some(expected), "{there:?} {written:?}");
             let _ = amendment.place(&directories).unwrap();

@@ -32,7 +32,8 @@ impl Stop {
     }
 }
 
-async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
+/// By the target, until the last process is gone.
+pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     // Of a timed process only the timer goes with the group; a job that its timer started runs to its end.
     let timed = |member: &crate::status::Member| member.kind == Kind::Process && member.start == Start::Timed;

@@ -9,8 +9,9 @@ use super::{Exit, block_on, complain};
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
 use crate::manager::{Connected, connect, is_refusal};
+use crate::model::Group;
 use crate::pipeline::Outcome;
-use crate::plan::{Plan, Subject};
+use crate::plan::{Action, Pace, Plan, Reason, Step, Subject};
 use crate::rollout::record::{self, Record};
 use crate::rollout::{Failure, Interrupt, Rollout, Stop, Tell};
 use crate::scope::Scope;
@@ -109,6 +110,16 @@ impl Work {
     pub(super) async fn carry_out(&self, chosen: &Chosen<'_>, plan: &Plan) -> Result<(), Stop> {
         let record = Record::new(&chosen.group, &self.progress);
         self.rollout(chosen, &record).steps(plan).await
+    }
+
+    /// Carries out, one after the other, what somebody asks for of a group; what has no units is left out.
+    pub(super) async fn asked(&self, group: &Group, all: Vec<(Action, Vec<Subject>)>) -> Result<(), Stop> {
+        let step = |(action, units)| Step { action, units, reasons: vec![Reason::Asked], pace: Pace::default() };
+        let steps = all.into_iter().filter(|(_, units)| !units.is_empty()).map(step).collect();
+        let record = Record::new(&group.name, &self.progress);
+        let (jobs, interrupt, limit) = (&self.jobs, self.interrupt.clone(), group.timeout_start.value.finite());
+        let rollout = Rollout { jobs, tell: &record, interrupt, limit, hold: None };
+        rollout.steps(&Plan::asked(group.name.clone(), steps, Vec::new())).await
     }
 
     /// Says why it stopped, unless that was shown already.

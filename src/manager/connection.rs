@@ -15,6 +15,9 @@ use crate::scope::Scope;
 const UNIT: &str = "org.freedesktop.systemd1.Unit";
 const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
 
+/// A command of a service: its program, its argv, whether its failure counts, and how it ran last.
+type Command = (String, Vec<String>, bool, u64, u64, u64, u64, u32, i32, i32);
+
 /// A connection to a service manager, with the calls copse makes on it.
 #[derive(Debug, Clone)]
 pub struct Connected {
@@ -275,6 +278,15 @@ impl Connected {
             .await?;
         let value: zbus::OwnedVariant = reply.body().deserialize()?;
         T::try_from(value).map_err(Into::into)
+    }
+
+    /// The argvs of one of a service's `Exec…=`, as they are executed: specifiers are replaced.
+    ///
+    /// # Errors
+    /// As [`Connected::service_property`].
+    pub async fn commands(&self, unit: &str, property: &str) -> zbus::Result<Vec<Vec<String>>> {
+        let all: Vec<Command> = self.service_property(unit, property).await?;
+        Ok(all.into_iter().map(|(_, argv, ..)| argv).collect())
     }
 
     /// When and how a unit ran last. All questions are asked at once; the manager answers them in one go.

@@ -53,6 +53,8 @@ pub struct Details {
     pub condition_failed: bool,
     /// An `Assert…=` was looked at last and wasn't met.
     pub assertion_failed: bool,
+    /// `FreezerState=frozen`: its processes are suspended.
+    pub frozen: bool,
     /// `NeedDaemonReload=`: its file changed since systemd read it.
     pub needs_reload: bool,
     /// `FragmentPath=`
@@ -106,6 +108,7 @@ impl Details {
             condition_failed: unmet("ConditionTimestampMonotonic", "ConditionResult"),
             assertion_failed: !unmet("ConditionTimestampMonotonic", "ConditionResult")
                 && unmet("AssertTimestampMonotonic", "AssertResult"),
+            frozen: text("FreezerState") == "frozen",
             needs_reload: truth("NeedDaemonReload"),
             fragment: text("FragmentPath"),
             drop_ins: list("DropInPaths"),

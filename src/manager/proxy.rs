@@ -53,6 +53,30 @@ pub trait Manager {
     #[zbus(allow_interactive_auth)]
     fn kill_unit(&self, name: &str, whom: &str, signal: i32) -> zbus::Result<()>;
 
+    /// Suspends the processes of a unit, and returns when they are; an error where they are already.
+    #[zbus(allow_interactive_auth)]
+    fn freeze_unit(&self, name: &str) -> zbus::Result<()>;
+
+    /// The opposite of [`ManagerProxy::freeze_unit`].
+    #[zbus(allow_interactive_auth)]
+    fn thaw_unit(&self, name: &str) -> zbus::Result<()>;
+
+    /// Makes the links that `[Install]` of these unit files names; whether there is an `[Install]`, and what was done.
+    #[zbus(allow_interactive_auth)]
+    fn enable_unit_files(
+        &self,
+        files: &[&str],
+        runtime: bool,
+        force: bool,
+    ) -> zbus::Result<(bool, Vec<(String, String, String)>)>;
+
+    /// Removes all links to these unit files; what was done.
+    #[zbus(allow_interactive_auth)]
+    fn disable_unit_files(&self, files: &[&str], runtime: bool) -> zbus::Result<Vec<(String, String, String)>>;
+
+    /// What `systemctl is-enabled` says.
+    fn get_unit_file_state(&self, file: &str) -> zbus::Result<String>;
+
     /// The job of that number; an error (`NoSuchJob`) once it is over.
     fn get_job(&self, id: u32) -> zbus::Result<OwnedObjectPath>;
 

@@ -66,6 +66,10 @@ pub enum Reached {
     Signalled(i32),
     /// Its failure is forgotten.
     Forgotten,
+    /// Its processes are suspended.
+    Frozen,
+    /// Its processes run on.
+    Thawed,
 }
 
 impl fmt::Display for Reached {
@@ -73,6 +77,8 @@ impl fmt::Display for Reached {
         f.write_str(match self {
             Self::Signalled(number) => return write!(f, "sent SIG{}", signal::name(*number)),
             Self::Forgotten => "failure forgotten",
+            Self::Frozen => "frozen",
+            Self::Thawed => "runs on",
             Self::Ready => "ready",
             Self::Done => "done",
             Self::Skipped => "left out by a condition",

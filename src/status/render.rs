@@ -283,6 +283,7 @@ pub fn state(row: &Row) -> String {
     let word = row.listed.active_state.as_str();
     let mut text = match &row.state {
         State::Up if row.listed.sub_state == "listening" => format!("{word}, listening"),
+        State::Up if row.details.as_ref().is_some_and(|details| details.frozen) => format!("{word}, frozen"),
         State::Up | State::Stopping => word.to_owned(),
         State::Done if row.member.kind == Kind::Setup => "done (setup)".to_owned(),
         State::Done => format!("{word}, done"),

@@ -21,6 +21,7 @@ mod compiled;
 mod controls;
 mod details;
 mod editing;
+mod enabling;
 mod examples;
 mod failing;
 mod group;
@@ -33,6 +34,7 @@ mod probes;
 mod reading;
 mod remembered;
 mod restarting;
+mod scaling;
 mod scope;
 mod served;
 mod setting_up;
@@ -78,6 +80,8 @@ const SITUATIONS: &[&[Situation]] = &[
     controls::SITUATIONS,
     planning::SITUATIONS,
     reading::SITUATIONS,
+    enabling::SITUATIONS,
+    scaling::SITUATIONS,
     status::SITUATIONS,
     status::logs::SITUATIONS,
     text::SITUATIONS,

@@ -1,0 +1,89 @@
+//! `copse freeze` and `copse thaw`: systemd's freezer, for all services of a group or some.
+
+use clap::Args;
+
+use super::chosen::Chosen;
+use super::work::{self, Work};
+use super::{Exit, complain};
+use crate::plan::{Reason, Subject};
+use crate::rollout::record::Record;
+use crate::rollout::{Event, Reached, Stop, Tell as _};
+use crate::scope::Scope;
+use crate::status::Kind;
+
+/// Suspend what runs of groups, or of parts of them: its processes get no CPU time until they are thawed.
+///
+/// Nobody tells them, and they answer nobody: who watches over them from outside may take them for dead.
+#[derive(Debug, Args)]
+pub(super) struct Freeze {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let run on what was frozen.
+#[derive(Debug, Args)]
+pub(super) struct Thaw {
+    /// Groups, processes or instances of them, or units.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
+    names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Freeze {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, self.json, async |work, chosen| change(work, chosen, true).await)
+    }
+}
+
+impl Thaw {
+    pub(super) fn run(self, scope: Scope) -> Exit {
+        work::each(scope, &self.names, self.json, async |work, chosen| change(work, chosen, false).await)
+    }
+}
+
+async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, Stop> {
+    let services = chosen.subjects(|member| member.kind == Kind::Process && member.unit.ends_with(".service"));
+    let up = running(work, services).await?;
+    if up.is_empty() {
+        complain(format_args!("nothing of `{}` runs", chosen.label()));
+        return Ok(Exit::Stopped);
+    }
+    let wanted = if freeze { "frozen" } else { "running" };
+    let (action, reached) = if freeze { ("freeze", Reached::Frozen) } else { ("thaw", Reached::Thawed) };
+    let record = Record::new(&chosen.group, &work.progress);
+    let reasons = &[Reason::Asked];
+    for subject in &up {
+        // To do it twice is an error of the manager's.
+        let state: String = work.systemd().unit_property(&subject.unit, "FreezerState").await?;
+        if state != wanted {
+            record.tell(&Event::Begins { action, subject });
+            let manager = work.systemd().manager();
+            let done = match freeze {
+                true => manager.freeze_unit(&subject.unit).await,
+                false => manager.thaw_unit(&subject.unit).await,
+            };
+            done.map_err(|error| Stop::of(subject, error))?;
+        }
+        record.tell(&Event::Ends { action, subject, reasons, end: Ok(reached) });
+    }
+    Ok(Exit::Done)
+}
+
+/// Those that have processes: what ended and counts as active has none to freeze.
+async fn running(work: &Work, services: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+    let up = work.up(services).await?;
+    let names: Vec<&str> = up.iter().map(|subject| subject.unit.as_str()).collect();
+    if names.is_empty() {
+        return Ok(up);
+    }
+    let rows = work.systemd().list(&names).await?;
+    Ok(up.into_iter().zip(rows).filter(|(_, row)| row.sub_state != "exited").map(|(subject, _)| subject).collect())
+}

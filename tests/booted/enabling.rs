@@ -1,0 +1,162 @@
+//! `copse enable` and `copse disable`, beside what systemctl itself then says.
+
+use std::time::Duration;
+
+use crate::machine::{Boot, Machine};
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::user::User;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing),
+    situation!(enabling_a_running_group_touches_nothing_of_it),
+    situation!(a_packaged_target_is_enabled_natively),
+    situation!(wanted_by_in_the_file_is_overruled_and_obeyed_again),
+    situation!(what_cannot_be_enabled_is_left_alone),
+    situation!(a_user_enables_a_group_of_the_own_manager),
+    situation!(an_enabled_group_runs_after_a_boot),
+];
+
+const SOON: Duration = Duration::from_secs(30);
+
+const GROUP: &str = "description = \"A group\"\n[process.a]\nexec = \"/bin/sleep infinity\"\n";
+
+const TARGET: &str = "/etc/systemd/system/able.target";
+
+fn is_enabled(m: &impl Scope, unit: &str) -> String {
+    m.try_systemctl(&["is-enabled", unit]).stdout.trim().to_owned()
+}
+
+/// What of the administrator's is about `able.target`.
+fn left(m: &impl Scope) -> String {
+    m.ok(&["find", "/etc/systemd", "-name", "able*"])
+}
+
+#[track_caller]
+fn said(output: &Output, status: i32, text: &str) {
+    assert!(output.status == status && format!("{}{}", output.stdout, output.stderr).contains(text), "{output:?}");
+}
+
+fn an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing(m: &Machine) {
+    let group = m.group("able", GROUP);
+    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    assert_eq!(is_enabled(m, "able.target"), "enabled");
+    assert!(m.exists("/etc/systemd/system/multi-user.target.wants/able.target"));
+    assert!(m.property("multi-user.target", "Wants").contains("able.target"));
+    assert_eq!(m.property("able.target", "Description"), "A group");
+    // Twice is the same.
+    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    group.start();
+    assert_eq!(m.property("able-a.service", "ActiveState"), "active");
+    said(&m.run(&["copse", "disable", "--now", "able"]), 0, "not started at boot any more");
+    assert_eq!(m.property("able-a.service", "ActiveState"), "inactive");
+    assert_eq!((left(m).as_str(), is_enabled(m, "able.target").as_str()), ("", "generated"));
+    assert!(!m.property("multi-user.target", "Wants").contains("able.target"));
+    said(&m.run(&["copse", "disable", "able"]), 0, "it wasn't enabled");
+    said(&m.run(&["copse", "enable", "--now", "able"]), 0, "");
+    assert_eq!(m.property("able.target", "ActiveState"), "active");
+    // The group is gone, and can still be disabled.
+    m.remove("/etc/copse/able.toml");
+    m.reload();
+    said(&m.run(&["copse", "disable", "able"]), 0, "not started at boot any more");
+    assert_eq!(left(m), "");
+}
+
+fn enabling_a_running_group_touches_nothing_of_it(m: &Machine) {
+    let group = m.group("able", GROUP);
+    group.start();
+    let pid = m.pid("able-a.service");
+    for verb in ["enable", "disable"] {
+        m.ok(&["copse", verb, "able"]);
+        assert_eq!(m.property("able.target", "ActiveState"), "active", "{verb}");
+        assert_eq!(m.pid("able-a.service"), pid, "{verb}");
+    }
+    // Its processes belong to it as before.
+    m.ok(&["copse", "enable", "able"]);
+    group.stop();
+    m.wait("able-a.service", "ActiveState", "inactive", SOON);
+    m.ok(&["copse", "disable", "able"]);
+}
+
+fn a_packaged_target_is_enabled_natively(m: &Machine) {
+    let packaged = "/usr/lib/systemd/system/able.target";
+    m.write(packaged, "[Unit]\nX-CopseGroup=yes\n[Install]\nWantedBy=multi-user.target\n");
+    let _group = m.group("able", GROUP);
+    assert_eq!(is_enabled(m, "able.target"), "disabled");
+    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    assert_eq!((is_enabled(m, "able.target").as_str(), m.exists(TARGET)), ("enabled", false));
+    said(&m.run(&["copse", "disable", "able"]), 0, "able: disabled\n");
+    assert_eq!((is_enabled(m, "able.target").as_str(), left(m).as_str()), ("disabled", ""));
+    m.write(packaged, "[Unit]\nX-CopseGroup=yes\n");
+    m.reload();
+    said(&m.run(&["copse", "enable", "able"]), 1, "copse: `able.target` has no [Install] section\n");
+    m.remove(packaged);
+}
+
+fn wanted_by_in_the_file_is_overruled_and_obeyed_again(m: &Machine) {
+    let _group = m.group("able", &format!("wanted-by = [\"timers.target\"]\n{GROUP}"));
+    let wanted = || m.property("able.target", "WantedBy");
+    assert_eq!(wanted(), "timers.target");
+    said(&m.run(&["copse", "disable", "able"]), 0, "against `wanted-by` in the group file");
+    assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("", "disabled"));
+    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("timers.target", "enabled"));
+    m.ok(&["copse", "disable", "able"]);
+    m.remove(TARGET);
+    m.reload();
+    assert_eq!(wanted(), "timers.target");
+}
+
+fn what_cannot_be_enabled_is_left_alone(m: &Machine) {
+    let _group = m.group("able", GROUP);
+    let user = m.user(2001);
+    for verb in ["enable", "disable"] {
+        let output = user.run(&["copse", verb, "able"]);
+        assert_eq!(output.status, 77, "{output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    }
+    said(&m.run(&["copse", "enable", "abel"]), 4, "there is no group `abel`; did you mean `able`?");
+    said(&m.run(&["copse", "enable", "able/a"]), 2, "`able/a` is no group; processes are started by their group");
+    m.systemctl(&["mask", "able.target"]);
+    said(&m.run(&["copse", "enable", "able"]), 1, "`able.target` is masked: `systemctl unmask able.target` first");
+    m.systemctl(&["unmask", "able.target"]);
+    m.write(TARGET, "[Unit]\nDescription=somebody's own\n");
+    m.reload();
+    said(&m.run(&["copse", "enable", "able"]), 1, "isn't copse's");
+    said(&m.run(&["copse", "disable", "able"]), 1, "isn't copse's");
+    m.remove(TARGET);
+    m.write("/etc/copse/able.toml", "x = 1\n");
+    m.reload();
+    said(&m.run(&["copse", "enable", "able"]), 5, "`copse check able`");
+    assert_eq!(left(m), "");
+}
+
+fn a_user_enables_a_group_of_the_own_manager(m: &Machine) {
+    let user: User<'_> = m.user(2001);
+    let config = format!("{}/.config", user.home());
+    user.write(&format!("{config}/copse/mine.toml"), GROUP);
+    m.ok(&["chown", "-R", "2001:2001", &config]);
+    user.reload();
+    said(&user.run(&["copse", "--user", "enable", "mine"]), 0, "mine: enabled\n");
+    assert_eq!(is_enabled(&user, "mine.target"), "enabled");
+    assert!(m.exists(&format!("{config}/systemd/user/default.target.wants/mine.target")));
+    said(&user.run(&["copse", "--user", "disable", "mine"]), 0, "not started at boot any more");
+    assert_eq!(m.ok(&["find", &format!("{config}/systemd"), "-name", "mine*"]), "");
+    m.remove(&format!("{config}/copse/mine.toml"));
+    user.reload();
+}
+
+fn an_enabled_group_runs_after_a_boot(m: &Machine) {
+    let _group = m.group("able", GROUP);
+    m.ok(&["copse", "enable", "able"]);
+    let (link, unit) = ("/etc/systemd/system/multi-user.target.wants/able.target", m.read(TARGET));
+    let target = m.ok(&["readlink", link]);
+    m.ok(&["copse", "disable", "able"]);
+    // Another machine with what `enable` made, and nothing else.
+    let boot = Boot::new(m.version()).expect("this machine could be booted as well");
+    let boot = boot.write("/etc/copse/able.toml", GROUP).write(TARGET, &unit).link(link, &target);
+    let mut other = boot.start().expect("as before");
+    other.wait_until_booted(crate::machine::BOOT_LIMIT).expect("as before");
+    assert_eq!(other.property("able.target", "ActiveState"), "active");
+    assert_eq!(other.property("able-a.service", "ActiveState"), "active");
+}
