@@ -11,6 +11,9 @@ use crate::status::{self, Member};
 pub(super) const FIELDS: [&str; 8] =
     ["MESSAGE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT", "UNIT", "USER_UNIT", "COPSE_UNIT", "SYSLOG_IDENTIFIER", "_UID"];
 
+/// What stands before the name of the unit of which it is found out whether it gave up.
+pub(super) const JUDGE: &str = "copse-gave-up@";
+
 /// Foreground colours of ANSI terminals that can be read on black and on white; red is for what is bad.
 const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
 
@@ -44,8 +47,8 @@ impl Painter {
         };
         // The service manager's own lines are about a unit; those of a process come from one.
         let manager = own.is_none_or(|own| own == "init.scope") && about.is_some();
-        // So are those that say what copse did to it.
-        let copse = text("COPSE_UNIT");
+        // So are those that say what copse did to it, or found out about it.
+        let copse = text("COPSE_UNIT").or_else(|| own?.strip_prefix(JUDGE));
         let unit = copse.or(if manager { about } else { own });
         // A process's identifier is its unit's name, too.
         let name = one_line(&status::label(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
@@ -141,6 +144,7 @@ mod tests {
                 r#"{"MESSAGE":"restart: ready","_SYSTEMD_UNIT":"session-1.scope","COPSE_UNIT":"g-web@1.service"}"#,
                 "web@1 | copse: restart: ready\n",
             ),
+            (r#"{"MESSAGE":"gave up","_SYSTEMD_UNIT":"copse-gave-up@g-redis.service"}"#, "redis | copse: gave up\n"),
             (r#"{"MESSAGE":"one\ntwo\n","_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | one\nredis | two\n"),
             (r#"{"MESSAGE":[104,105,255],"_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | hi\u{fffd}\n"),
             (r#"{"MESSAGE":null,"SYSLOG_IDENTIFIER":"x"}"#, "x     | \n"),

@@ -30,7 +30,10 @@ pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<St
         }
         Some(_) => {}
     }
+    let services = units.iter().filter(|unit| unit.ends_with(".service"));
+    let judges: Vec<String> = services.map(|unit| format!("{}{unit}", super::line::JUDGE)).collect();
     units.extend(own);
+    let by_judges = |field: &str| judges.iter().map(|unit| format!("{field}={unit}")).collect::<Vec<_>>();
     let of = |field: &str| units.iter().map(|unit| format!("{field}={unit}")).collect::<Vec<_>>();
     let or = || vec!["+".to_owned()];
     match scope {
@@ -45,7 +48,7 @@ pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<St
             };
             let fields = if fields.is_empty() { fields } else { [fields, or()].concat() };
             let manager = [vec!["_PID=1".to_owned()], of("UNIT")].concat();
-            [fields, of("_SYSTEMD_UNIT"), or(), manager, or(), of("COPSE_UNIT")].concat()
+            [fields, of("_SYSTEMD_UNIT"), by_judges("_SYSTEMD_UNIT"), or(), manager, or(), of("COPSE_UNIT")].concat()
         }
         Scope::User => {
             let user = || vec![format!("_UID={}", rustix::process::getuid().as_raw())];
@@ -54,7 +57,8 @@ pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<St
             let identifiers: Vec<String> = services.map(|stem| format!("SYSLOG_IDENTIFIER={stem}")).collect();
             let identified = if identifiers.is_empty() { identifiers } else { [or(), user(), identifiers].concat() };
             let done = [or(), user(), of("COPSE_UNIT")].concat();
-            [user(), of("_SYSTEMD_USER_UNIT"), or(), user(), of("USER_UNIT"), identified, done].concat()
+            let written = [user(), of("_SYSTEMD_USER_UNIT"), by_judges("_SYSTEMD_USER_UNIT")].concat();
+            [written, or(), user(), of("USER_UNIT"), identified, done].concat()
         }
     }
 }
@@ -85,11 +89,11 @@ mod tests {
     fn a_process_and_an_instance() {
         assert_eq!(
             of(Scope::System, Some("a"), &[member("g-a@1.service", "a@1")]),
-            "COPSE_GROUP=g COPSE_PROCESS=a + _SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
+            "COPSE_GROUP=g COPSE_PROCESS=a + _SYSTEMD_UNIT=g-a@1.service _SYSTEMD_UNIT=copse-gave-up@g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         assert_eq!(
             of(Scope::System, Some("a@1"), &[member("g-a@1.service", "a@1")]),
-            "_SYSTEMD_UNIT=g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
+            "_SYSTEMD_UNIT=g-a@1.service _SYSTEMD_UNIT=copse-gave-up@g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         // Never without a unit: that would be all of the journal.
         assert_eq!(
@@ -98,7 +102,7 @@ mod tests {
         );
         assert_eq!(
             of(Scope::System, Some("a@9"), &[]),
-            "_SYSTEMD_UNIT=g-a@9.service + _PID=1 UNIT=g-a@9.service + COPSE_UNIT=g-a@9.service"
+            "_SYSTEMD_UNIT=g-a@9.service _SYSTEMD_UNIT=copse-gave-up@g-a@9.service + _PID=1 UNIT=g-a@9.service + COPSE_UNIT=g-a@9.service"
         );
     }
 
@@ -119,7 +123,7 @@ mod tests {
         assert_eq!(
             of(Scope::User, Some("a"), &[member("g-a.service", "a")]),
             format!(
-                "_UID={uid} _SYSTEMD_USER_UNIT=g-a.service + _UID={uid} USER_UNIT=g-a.service \
+                "_UID={uid} _SYSTEMD_USER_UNIT=g-a.service _SYSTEMD_USER_UNIT=copse-gave-up@g-a.service + _UID={uid} USER_UNIT=g-a.service \
                  + _UID={uid} SYSLOG_IDENTIFIER=g-a + _UID={uid} COPSE_UNIT=g-a.service"
             )
         );
