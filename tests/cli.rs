@@ -500,7 +500,7 @@ fn a_verb_of_another_tool_gets_a_hint() {
     for (verb, instead) in [
         ("tail", "`copse logs -f GROUP`"),
         ("ps", "`copse status GROUP`"),
-        ("update", "`systemctl daemon-reload`"),
+        ("update", "`copse plan GROUP`"),
         ("reread", "`copse check`"),
         ("up", "`copse start GROUP`"),
         ("diff", "`copse plan --diff GROUP`"),
