@@ -36,6 +36,7 @@ mod render;
 mod report;
 mod reset_failed;
 mod restart;
+mod run;
 mod scale;
 mod schema;
 mod setup;
@@ -101,6 +102,7 @@ enum Verb {
     Freeze(freeze::Freeze),
     Thaw(freeze::Thaw),
     Setup(setup::Setup),
+    Run(run::Run),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -163,6 +165,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Freeze(freeze) => freeze.run(scope),
         Verb::Thaw(thaw) => thaw.run(scope),
         Verb::Setup(setup) => setup.run(scope),
+        Verb::Run(run) => run.run(scope),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

@@ -32,7 +32,7 @@ mod value;
 mod version;
 
 pub use command::{LONGEST_WORD, is_plain_word, toml_string};
-pub use group::{Context, read};
+pub use group::{Context, document, read};
 pub use text::{is_variable, spelled};
 pub use version::left_out;
 

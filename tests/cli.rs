@@ -458,6 +458,14 @@ fn a_reader_that_goes_away_early_is_no_error() {
 }
 
 #[test]
+fn a_formation_that_makes_no_sense_runs_nothing() {
+    let arguments = ["run", "--formation", "web=2,worker"];
+    let ran: Ran = Command::new(env!("CARGO_BIN_EXE_copse")).args(arguments).output().unwrap().into();
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("`worker` isn't `NAME=NUMBER`"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let root = Root::new(&[("ok", OK)]);
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

@@ -4,59 +4,51 @@ use std::process::ExitCode;
 
 /// How a verb ended. The numbers are part of the command's interface (copse(1), "Exit status").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Exit {
     /// Done, ready, or nothing to do.
-    Done = 0,
+    Done,
     /// It didn't work.
-    Failed = 1,
+    Failed,
     /// The command line makes no sense.
-    Usage = 2,
+    Usage,
     /// The group is stopped (the number is systemctl's).
-    Stopped = 3,
+    Stopped,
     /// There is no such group (the number is systemctl's).
-    NoSuchGroup = 4,
+    NoSuchGroup,
     /// The group's file is invalid.
-    Invalid = 5,
+    Invalid,
     /// A roll-out stopped half-way.
-    HalfWay = 6,
+    HalfWay,
     /// Changes are pending, and `--exit-code` asked.
-    Pending = 7,
+    Pending,
     /// The group is up, but not all of it.
-    Degraded = 8,
+    Degraded,
     /// The group is still starting.
-    Starting = 9,
+    Starting,
     /// Another copse is at it.
-    Locked = 10,
+    Locked,
     /// The caller may not do this.
-    NotAllowed = 77,
-}
-
-impl Exit {
-    const ALL: [Self; 12] = [
-        Self::Done,
-        Self::Failed,
-        Self::Usage,
-        Self::Stopped,
-        Self::NoSuchGroup,
-        Self::Invalid,
-        Self::HalfWay,
-        Self::Pending,
-        Self::Degraded,
-        Self::Starting,
-        Self::Locked,
-        Self::NotAllowed,
-    ];
-
-    /// What a status means that a copse exited with; `None` for a number that no verb gives.
-    #[must_use]
-    pub fn of(status: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|exit| *exit as i32 == status)
-    }
+    NotAllowed,
+    /// As another program ended that it was about: a process of `copse run`, or a copse on another host.
+    Of(u8),
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Stopped => 3,
+            Exit::NoSuchGroup => 4,
+            Exit::Invalid => 5,
+            Exit::HalfWay => 6,
+            Exit::Pending => 7,
+            Exit::Degraded => 8,
+            Exit::Starting => 9,
+            Exit::Locked => 10,
+            Exit::NotAllowed => 77,
+            Exit::Of(status) => status,
+        })
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn run(host: &str, arguments: &[OsString]) -> Exit {
                 complain(format_args!("there is no copse on `{address}`, and so no group"));
                 Exit::Failed
             }
-            Some(code) => Exit::of(code).unwrap_or(Exit::Failed),
+            Some(code) => u8::try_from(code).map_or(Exit::Failed, Exit::Of),
         },
         Err(error) => {
             complain(format_args!("ssh can't be run: {error}"));

@@ -3,6 +3,7 @@
 mod awaited;
 mod gave_up;
 mod invalid;
+mod keep;
 mod ready;
 mod reset;
 
@@ -35,6 +36,11 @@ enum Task {
         /// The unit's name without its suffix.
         unit: String,
     },
+    /// Clear up after a throw-away group when the process that runs it is gone (copse-run@.service).
+    Keep {
+        /// The group.
+        group: String,
+    },
     /// Print the diagnostics on standard input, and fail (copse-invalid@.service).
     Invalid {
         /// The group.
@@ -48,6 +54,7 @@ impl Internal {
             Task::Ready { group } => ready::run(scope, &group),
             Task::Reset { group } => block_on(reset::run(scope, &group)),
             Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
+            Task::Keep { group } => keep::run(scope, &group),
             Task::Invalid { group } => invalid::run(&group),
         }
     }

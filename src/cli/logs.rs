@@ -3,8 +3,8 @@
 //! journalctl(1) searches, follows and knows the journal's files; this asks it for the group's lines as JSON and
 //! writes them with a name and a colour in front.
 
-mod line;
-mod matches;
+pub(super) mod line;
+pub(super) mod matches;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;

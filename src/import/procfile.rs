@@ -115,6 +115,8 @@ pub struct Surroundings<'a> {
     pub environment_file: Option<&'a Path>,
     /// Where the processes run: the Procfile's directory, absolute.
     pub directory: &'a Path,
+    /// The environment has a `PATH` of its own. systemd looks for a program in another; a shell looks there.
+    pub search_path: bool,
 }
 
 /// The first port when nobody names one: foreman's and honcho's.
@@ -187,11 +189,9 @@ fn name(written: &str, file: &GroupFile) -> ProcessName {
 }
 
 fn command(table: &mut Table, written: &str, around: &Surroundings<'_>) {
-    // systemd looks for a program in a path of its own, a shell in the `PATH` of its environment.
-    let own_path = around.variables.iter().any(|variable| variable.name == "PATH");
     let by_name = |words: &[Text]| !words.first().is_some_and(|program| program.leading().contains('/'));
     let words = match words::read(written) {
-        Command::Words(words) if own_path && by_name(&words) => None,
+        Command::Words(words) if around.search_path && by_name(&words) => None,
         Command::Words(words) => Value::command(&words),
         Command::Script => None,
     };

@@ -1,5 +1,6 @@
 //! The way to the service manager.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -213,11 +214,7 @@ impl Connected {
             .interface(MANAGER)
             .member("JobRemoved")
             .build()?;
-        let signals = MessageStream::for_match_rule(rule, &self.connection, None).await?;
-        if self.way == Way::Bus {
-            // The manager sends its signals to private connections always.
-            self.manager.subscribe().await?;
-        }
+        let signals = self.signals(rule).await?;
         Ok(signals.filter_map(|signal| {
             let job = signal.ok().and_then(|signal| {
                 let (id, _, unit, result): (u32, zbus::OwnedObjectPath, String, String) =
@@ -226,6 +223,41 @@ impl Connected {
             });
             std::future::ready(job)
         }))
+    }
+
+    /// Says each time that a property of one of `units` has changed (the `PropertiesChanged` signal).
+    ///
+    /// To be taken off at once, as [`Connected::ended_jobs`].
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn changed_units(&self, units: &[&str]) -> zbus::Result<impl Stream<Item = ()> + Send + Unpin + use<>> {
+        let rule = MatchRule::builder()
+            .msg_type(zbus::message::Type::Signal)
+            .interface("org.freedesktop.DBus.Properties")
+            .member("PropertiesChanged")
+            .path_namespace("/org/freedesktop/systemd1/unit")
+            .build()?;
+        let paths: HashSet<String> = units.iter().map(|unit| unit_path(unit)).collect();
+        let signals = self.signals(rule).await?;
+        Ok(signals.filter_map(move |signal| {
+            let ours =
+                signal.is_ok_and(|signal| signal.header().path().is_some_and(|path| paths.contains(path.as_str())));
+            std::future::ready(ours.then_some(()))
+        }))
+    }
+
+    async fn signals(&self, rule: MatchRule<'static>) -> zbus::Result<MessageStream> {
+        let signals = MessageStream::for_match_rule(rule, &self.connection, None).await?;
+        if self.way == Way::Bus {
+            // The manager sends its signals to private connections always.
+            match self.manager.subscribe().await {
+                Err(zbus::Error::MethodError(name, ..))
+                    if name.as_str() == "org.freedesktop.systemd1.AlreadySubscribed" => {}
+                done => done?,
+            }
+        }
+        Ok(signals)
     }
 
     /// The state of `units`, in the order the manager gives them; it loads those that weren't loaded.

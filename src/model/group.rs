@@ -41,7 +41,7 @@ pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) 
 }
 
 /// All files, parsed and merged; `None` if one of them isn't TOML.
-fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option<Table<'s>> {
+pub fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option<Table<'s>> {
     let table = document::parse(&source.file, diagnostics);
     let drop_ins: Vec<_> = source.drop_ins.iter().map(|file| document::parse(file, diagnostics)).collect();
     let mut table = table?;

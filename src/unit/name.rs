@@ -162,8 +162,15 @@ fn below(unit: &str, names: &mut Vec<String>) {
 }
 
 /// The templates that copse ships in `units/`, each without its suffix.
-pub const OWN_TEMPLATES: &[&str] =
-    &["copse-ready@", "copse-reset@", "copse-directories@", "copse-gave-up@", "copse-failed@", "copse-invalid@"];
+pub const OWN_TEMPLATES: &[&str] = &[
+    "copse-ready@",
+    "copse-reset@",
+    "copse-directories@",
+    "copse-gave-up@",
+    "copse-failed@",
+    "copse-invalid@",
+    "copse-run@",
+];
 
 /// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` once more.
 #[must_use]

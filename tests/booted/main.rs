@@ -34,6 +34,7 @@ mod probes;
 mod reading;
 mod remembered;
 mod restarting;
+mod run;
 mod scaling;
 mod scope;
 mod served;
@@ -88,6 +89,8 @@ const SITUATIONS: &[&[Situation]] = &[
     examples::SITUATIONS,
     probes::SITUATIONS,
     health::SITUATIONS,
+    run::SITUATIONS,
+    run::ending::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.

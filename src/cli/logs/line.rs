@@ -8,8 +8,20 @@ use crate::scope::Scope;
 use crate::status::{self, Member};
 
 /// The fields that are asked for, beside the time, which journalctl always gives.
-pub(super) const FIELDS: [&str; 8] =
-    ["MESSAGE", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT", "UNIT", "USER_UNIT", "COPSE_UNIT", "SYSLOG_IDENTIFIER", "_UID"];
+pub(in crate::cli) const FIELDS: [&str; 9] = [
+    "MESSAGE",
+    "PRIORITY",
+    "_SYSTEMD_UNIT",
+    "_SYSTEMD_USER_UNIT",
+    "UNIT",
+    "USER_UNIT",
+    "COPSE_UNIT",
+    "SYSLOG_IDENTIFIER",
+    "_UID",
+];
+
+/// The least urgent lines of the service manager that somebody who looks on wants to see (sd-daemon(3)).
+const WARNING: u8 = 4;
 
 /// What stands before the name of the unit of which it is found out whether it gave up.
 pub(super) const JUDGE: &str = "copse-gave-up@";
@@ -21,8 +33,10 @@ const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
 const WIDEST: usize = 24;
 
 /// Writes lines: the time, who, and what.
-pub(super) struct Painter {
+pub(in crate::cli) struct Painter {
     scope: Scope,
+    /// Only for who looks on while it happens.
+    live: bool,
     group: String,
     width: usize,
     colour: bool,
@@ -31,14 +45,32 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub(super) fn new(scope: Scope, group: &str, members: &[Member], colour: bool) -> Self {
+    pub(in crate::cli) fn new(scope: Scope, group: &str, members: &[Member], colour: bool) -> Self {
         let widths = members.iter().map(|member| member.label.chars().count());
         let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
-        Self { scope, group: group.to_owned(), width, colour, seen: Vec::new() }
+        Self { scope, live: false, group: group.to_owned(), width, colour, seen: Vec::new() }
+    }
+
+    /// For who looks on while it happens: the time of day without the date, and of the service manager's lines only those
+    /// that warn, because what it does otherwise is [`said`](Self::said).
+    pub(in crate::cli) fn live(mut self) -> Self {
+        self.live = true;
+        self
+    }
+
+    /// A line of copse's own about a member of the group, or about all of it.
+    pub(in crate::cli) fn said(&mut self, name: &str, micros: u64, text: &str) -> String {
+        format!("{} copse: {}\n", self.head(name, Some(micros)), one_line(text))
+    }
+
+    fn head(&mut self, name: &str, micros: Option<u64>) -> String {
+        let when = micros.and_then(clock::local).unwrap_or_default();
+        let when = if self.live { when.rsplit(' ').next().unwrap_or_default() } else { &when };
+        format!("{when} {}", self.name(name))
     }
 
     /// A line of `journalctl --output=json` as one or more for people, each with a newline; `None` for what isn't one.
-    pub(super) fn line(&mut self, json: &str) -> Option<String> {
+    pub(in crate::cli) fn line(&mut self, json: &str) -> Option<String> {
         let Value::Object(fields) = serde_json::from_str(json).ok()? else { return None };
         let text = |field: &str| fields.get(field).and_then(Value::as_str);
         let (own, about) = match self.scope {
@@ -47,13 +79,15 @@ impl Painter {
         };
         // The service manager's own lines are about a unit; those of a process come from one.
         let manager = own.is_none_or(|own| own == "init.scope") && about.is_some();
+        if self.live && manager && text("PRIORITY").and_then(|text| text.parse().ok()).is_none_or(|p: u8| p > WARNING) {
+            return None;
+        }
         // So are those that say what copse did to it, or found out about it.
         let copse = text("COPSE_UNIT").or_else(|| own?.strip_prefix(JUDGE));
         let unit = copse.or(if manager { about } else { own });
         // A process's identifier is its unit's name, too.
         let name = one_line(&status::label(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
-        let when = text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()).and_then(clock::local);
-        let head = format!("{} {}", when.unwrap_or_default(), self.name(&name));
+        let head = self.head(&name, text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()));
         let by = match (copse, manager) {
             (Some(_), _) => "copse: ",
             (None, true) => "systemd: ",

@@ -10,7 +10,7 @@ use crate::status::Member;
 ///
 /// In a user's manager `LogExtraFields=` has no effect (seen on 252), so there everything is found by the unit; and
 /// another user may have a group of the same name.
-pub(super) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<String> {
+pub(in crate::cli) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<String> {
     let mut units: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
     let group = &named.group;
     let mut own = Vec::new();

@@ -13,7 +13,14 @@ use crate::unit::name::GroupName;
 const ALL: Formation = Formation { named: Vec::new(), others: 1 };
 
 fn around(formation: &Formation) -> Surroundings<'_> {
-    Surroundings { formation, port: PORT, variables: &[], environment_file: None, directory: Path::new("/srv/app") }
+    Surroundings {
+        formation,
+        port: PORT,
+        variables: &[],
+        environment_file: None,
+        directory: Path::new("/srv/app"),
+        search_path: false,
+    }
 }
 
 fn imported(text: &str, around: &Surroundings<'_>) -> (String, Vec<(usize, String)>) {
@@ -71,8 +78,7 @@ fn a_shell_s_own_braces_are_no_placeholders() {
 
 #[test]
 fn a_path_of_its_own_is_the_shell_s_to_search() {
-    let variables = [Variable { name: "PATH".to_owned(), value: "/opt/bin".to_owned() }];
-    let (file, _) = imported("a: puma\nb: bin/x\n", &Surroundings { variables: &variables, ..around(&ALL) });
+    let (file, _) = imported("a: puma\nb: bin/x\n", &Surroundings { search_path: true, ..around(&ALL) });
     assert!(file.contains("shell = \"puma\"") && file.contains("exec = \"bin/x\""), "{file}");
 }
 
@@ -202,6 +208,7 @@ proptest! {
             variables: &variables,
             environment_file: in_file.then_some(Path::new("/etc/x")),
             directory: Path::new("/srv/my app"),
+            search_path: false,
         });
         if file.processes.is_empty() {
             return Ok(());

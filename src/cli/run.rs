@@ -1,0 +1,223 @@
+//! `copse run`: a throw-away group, with its log in front, that ends with this command.
+//!
+//! ```text
+//!  prepare      reads the files: a Procfile or group file, `.env` files
+//!  draft        what is written: the group file, what is put over it, the environments        (pure)
+//!  environment  what of the caller's variables a process gets                                 (pure)
+//!  place        where that is, whose it is, and that only that is removed
+//!  front        the log, what becomes of the processes, Ctrl-C
+//!  watch        what is said of them, and when it is over                                     (pure)
+//!  clear        stops what still runs, and removes units and files
+//! ```
+//!
+//! The group is an ordinary one, with a name of its own, whose file is in /run: `copse status` shows it, and nothing of
+//! it can meet an installed group. Should this process be killed, `copse-run@G.service` clears up; should that be
+//! killed as well, systemd starts it again; and the next `copse run` clears up after runs that have neither.
+
+pub(super) mod clear;
+mod draft;
+mod environment;
+mod front;
+mod marker;
+pub(super) mod place;
+mod prepare;
+mod signals;
+mod watch;
+
+use std::io::stdout;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::report::Color;
+use super::{Exit, block_on, complain};
+use crate::import::procfile::Formation;
+use crate::manager::connect;
+use crate::manager::jobs::{Jobs, Kind};
+use crate::scope::{Directories, Scope};
+use crate::unit::name;
+use clear::{clear, left_over};
+use front::{Front, Over};
+use place::{Caller, Place};
+use prepare::Prepared;
+use signals::Signals;
+use watch::End;
+
+/// Run a Procfile or a group file, with its log in front; Ctrl-C stops it, and nothing stays.
+///
+/// The processes run in the user's service manager, or as root in the system's, with the caller's environment. The run
+/// is over when a process of a Procfile ends, or an essential process of a group fails for good; the exit status is that
+/// process's.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A group file (`*.toml`) or a Procfile.
+    #[arg(value_name = "FILE", default_value = "Procfile")]
+    file: PathBuf,
+
+    /// How many of which process; those that aren't named aren't run, unless `all=N` is.
+    #[arg(short = 'm', long, value_name = "NAME=N,…", value_parser = Formation::new)]
+    formation: Option<Formation>,
+
+    /// Files with more variables [default for a Procfile: the `.env` beside it, if there is one].
+    #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
+    env: Vec<PathBuf>,
+
+    /// The first port of a Procfile's processes [default: `$PORT`, or 5000].
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// When to use colours.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+impl Run {
+    /// Runs until it is over.
+    pub fn run(self, scope: Scope) -> Exit {
+        // Who isn't root has a manager of their own.
+        let scope = if rustix::process::geteuid().is_root() { scope } else { Scope::User };
+        // Another root is another machine's.
+        let directories = Directories::from_environment(scope, Some("/".into()));
+        let Some(state) = directories.state.clone() else {
+            complain(format_args!("XDG_RUNTIME_DIR isn't set: there is no place for the group's files"));
+            return Exit::Failed;
+        };
+        let own = i32::try_from(std::process::id()).ok().and_then(Caller::of);
+        let file = match std::path::absolute(&self.file) {
+            Ok(file) => file,
+            Err(error) => return failed(&error),
+        };
+        let place = match own.ok_or(std::io::ErrorKind::NotFound.into()) {
+            Ok(own) => Place::claim(&state, &what(&file), own),
+            Err(error) => Err(error),
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(error) => return failed(&format_args!("{}: {error}", state.display())),
+        };
+        let exit = match self.prepare(&file, &place, &directories) {
+            Ok(prepared) => block_on(self.carry_out(scope, &state, &place, &prepared)),
+            Err(exit) => exit,
+        };
+        // Where nothing was begun there is no more than this; otherwise it is gone already.
+        if let Err(error) = place.remove() {
+            complain(format_args!("the files of {} can't be removed: {error}", place.name));
+        }
+        exit
+    }
+
+    async fn carry_out(&self, scope: Scope, state: &Path, place: &Place, prepared: &Prepared) -> Exit {
+        let (systemd, mut signals) = match (connect(scope).await, Signals::new()) {
+            (Ok(systemd), Ok(signals)) => (systemd, signals),
+            (Err(error), _) => return failed(&error),
+            (_, Err(error)) => return failed(&error),
+        };
+        let jobs = match Jobs::new(&systemd).await {
+            Ok(jobs) => jobs,
+            Err(error) => return failed(&error),
+        };
+        if let Err(why) = left_over(&jobs, scope, state).await {
+            complain(format_args!("an earlier run couldn't be cleared up: {why}"));
+        }
+        let keeper = format!("copse-run@{}.service", place.name);
+        let exit = match begin(&jobs, place, prepared, &keeper).await {
+            Ok(()) => self.show(scope, &jobs, &mut signals, prepared).await,
+            Err(why) => failed(&why),
+        };
+        // However it ended.
+        let cleared = match connect(scope).await {
+            Ok(systemd) => match Jobs::new(&systemd).await {
+                Ok(jobs) => {
+                    let cleared = clear(&jobs, scope, place).await;
+                    // It would end by itself, but a moment later.
+                    let _ = jobs.run(Kind::Stop, &keeper).await;
+                    cleared
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            Err(error) => Err(error.to_string()),
+        };
+        match cleared {
+            Ok(()) => exit,
+            Err(why) => failed(&format_args!("{why}; `{keeper}` goes on trying")),
+        }
+    }
+
+    /// The run itself, once everything is in place.
+    async fn show(&self, scope: Scope, jobs: &Jobs, signals: &mut Signals, prepared: &Prepared) -> Exit {
+        let (group, colour) = (&prepared.group, self.color.on(&stdout()));
+        let mut front = match Front::new(scope, group, jobs.systemd().clone(), prepared.any_end, colour) {
+            Ok(front) => front,
+            Err(error) => return failed(&format_args!("journalctl can't be run: {error}")),
+        };
+        front.say("starting; Ctrl-C stops it");
+        let ran = front.start_and_run(signals).await;
+        let exit = match &ran {
+            Ok(Over::Asked) => Exit::Done,
+            Ok(Over::Ended(end)) => {
+                front.say(&format!("{}: stopping", why(end)));
+                status(end)
+            }
+            Err(error) => failed(error),
+        };
+        if ran.is_ok()
+            && let Err(error) = front.stop(signals).await
+        {
+            complain(format_args!("{error}"));
+        }
+        front.last_lines().await;
+        exit
+    }
+}
+
+/// Puts everything in place. From the first step on it is cleared up after, whatever happens here.
+async fn begin(jobs: &Jobs, place: &Place, prepared: &Prepared, keeper: &str) -> Result<(), String> {
+    let end = jobs.run(Kind::Start, keeper).await.map_err(|error| format!("{keeper} can't be started: {error}"))?;
+    if !end.may_be_good() {
+        return Err(format!("{keeper} can't be started; is copse installed for this service manager?"));
+    }
+    let put = || {
+        for (name, text) in &prepared.draft.environments {
+            place.write(name, text)?;
+        }
+        place.put(&prepared.draft.source.file.text, &prepared.draft.drop_ins())
+    };
+    put().map_err(|error: std::io::Error| format!("the files of {} can't be written: {error}", place.name))?;
+    let systemd = jobs.systemd();
+    systemd.manager().reload().await.map_err(|error| error.to_string())?;
+    let target = name::target(&place.name);
+    let rows = systemd.list(&[&target]).await.map_err(|error| error.to_string())?;
+    match rows.first().map(|row| row.load_state.as_str()) {
+        Some("loaded") => Ok(()),
+        _ => Err(format!("{target} wasn't made; is copse-generator installed for this service manager?")),
+    }
+}
+
+/// A word for what is run: a Procfile is called like all others.
+fn what(file: &Path) -> String {
+    let procfile = file.extension().is_none_or(|extension| extension != "toml");
+    let named = if procfile { file.parent().and_then(Path::file_name) } else { file.file_stem() };
+    named.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn why(end: &End) -> String {
+    match end {
+        End::Of(label, _) => format!("{label} ended"),
+        End::Done => "all have ended well".to_owned(),
+        End::NotStarted => "the start failed".to_owned(),
+        End::Stopped => "stopped by somebody else".to_owned(),
+    }
+}
+
+fn status(end: &End) -> Exit {
+    match end {
+        End::Of(_, status) => Exit::Of(*status),
+        End::Done | End::Stopped => Exit::Done,
+        End::NotStarted => Exit::Failed,
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}

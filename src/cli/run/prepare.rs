@@ -1,0 +1,211 @@
+//! Reads what is to be run, and says what is wrong with it.
+
+use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
+
+use super::draft::{self, Draft, Surroundings};
+use super::environment;
+use super::place::Place;
+use super::{Run, failed};
+use crate::cli::report::{Color, Format, Report};
+use crate::cli::{Exit, complain};
+use crate::diagnostic::Diagnostics;
+use crate::generator;
+use crate::import::Remark;
+use crate::import::dotenv::{self, DotEnv, Variable};
+use crate::import::procfile::{self, Formation};
+use crate::model::{self, Context, DirectoryKind, Group};
+use crate::scope::Directories;
+use crate::source::{self, FoundGroup, Source};
+use crate::suggest;
+use crate::systemd::Systemd;
+use crate::unit::Section;
+
+/// What is run, read and checked.
+pub(super) struct Prepared {
+    pub(super) draft: Draft,
+    pub(super) group: Group,
+    /// As with foreman, the end of any process is the end.
+    pub(super) any_end: bool,
+}
+
+impl Run {
+    /// Reads all files.
+    pub(super) fn prepare(&self, file: &Path, place: &Place, directories: &Directories) -> Result<Prepared, Exit> {
+        let is_group = file.extension().is_some_and(|extension| extension == "toml");
+        let directory = file.parent().unwrap_or(Path::new("/"));
+        let mut dot_env = self.dot_env(directory, is_group)?;
+        let (caller, lost) = environment::of_caller(std::env::vars_os());
+        if !lost.is_empty() {
+            complain(format_args!("not handed on, as systemd takes no such variable: {}", lost.join(", ")));
+        }
+        let systemd = Systemd::detect(directories).unwrap_or(Systemd::NEWEST);
+        let search_path = systemd.knows(Section::Service, "ExecSearchPath").then(|| search_path(&caller)).flatten();
+        let source = match is_group {
+            true => self.group_file(file, place)?,
+            false => {
+                let port = self.first_port(&mut dot_env, &caller)?;
+                self.procfile(file, directory, place, port, search_path.is_some())?
+            }
+        };
+        let around = Surroundings {
+            context: Context { scope: directories.scope, cpus: generator::cpus() },
+            directory,
+            environments: place.path(""),
+            caller: &caller,
+            dot_env: &dot_env,
+            search_path,
+        };
+        // A Procfile's formation is in its group already.
+        let formation = self.formation.as_ref().filter(|_| is_group);
+        let drafted = Draft::new(source, formation, &around);
+        let draft = drafted.map_err(|diagnostics| invalid(&diagnostics))?;
+        let (group, diagnostics) = model::read(&draft.source, &around.context);
+        let Some(group) = group else { return Err(invalid(&diagnostics)) };
+        show(&diagnostics);
+        if let Some(path) = occupied(&group, directories) {
+            complain(format_args!(
+                "{} is there already, and would be emptied at the end of this run; help: stop what uses it, or write `{{group}}` into its name",
+                path.display()
+            ));
+            return Err(Exit::Failed);
+        }
+        Ok(Prepared { draft, group, any_end: !is_group })
+    }
+
+    fn group_file(&self, file: &Path, place: &Place) -> Result<Source, Exit> {
+        if self.port.is_some() {
+            complain(format_args!("`--port` is for Procfiles; a group file says which ports its processes have"));
+            return Err(Exit::Usage);
+        }
+        let mut found = source::named(&[file]);
+        let Some(FoundGroup { source: Some(mut source), .. }) = found.groups.pop_if(|group| group.source.is_some())
+        else {
+            found.groups.into_iter().for_each(|group| found.diagnostics.extend(group.diagnostics));
+            return Err(invalid(&found.diagnostics));
+        };
+        source.name = place.name.clone();
+        if let Some(formation) = &self.formation {
+            let table = model::document(&source, &mut Diagnostics::default());
+            let names: Vec<String> = table
+                .as_ref()
+                .and_then(|table| table.table("process"))
+                .map(|table| table.names().map(str::to_owned).collect())
+                .unwrap_or_default();
+            known(formation, &names, file)?;
+        }
+        Ok(source)
+    }
+
+    fn procfile(
+        &self,
+        file: &Path,
+        directory: &Path,
+        place: &Place,
+        port: u16,
+        found_by_systemd: bool,
+    ) -> Result<Source, Exit> {
+        let text = read(file)?;
+        let (entries, mut remarks) = procfile::read(&text);
+        let formation = self.formation.clone().unwrap_or_default();
+        known(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
+        let around = procfile::Surroundings {
+            formation: &formation,
+            port,
+            variables: &[],
+            environment_file: None,
+            directory,
+            search_path: !found_by_systemd,
+        };
+        let (source, more) = draft::of_procfile(&place.name, file, &entries, &around);
+        remarks.extend(more);
+        remark(file, &remarks);
+        if entries.iter().all(|entry| formation.of(&entry.name) == 0) {
+            complain(format_args!("{} has no process to run", file.display()));
+            return Err(Exit::Invalid);
+        }
+        Ok(source)
+    }
+
+    /// The variables of `.env` files, the last of each name.
+    fn dot_env(&self, directory: &Path, is_group: bool) -> Result<Vec<Variable>, Exit> {
+        let beside = directory.join(".env");
+        let files = match self.env.as_slice() {
+            [] if !is_group && beside.is_file() => vec![beside],
+            files => files.to_vec(),
+        };
+        let mut all = Vec::new();
+        for file in files {
+            let DotEnv { variables, remarks } = dotenv::read(&read(&file)?);
+            remark(&file, &remarks);
+            for variable in variables {
+                dotenv::set(&mut all, &variable.name, variable.value);
+            }
+        }
+        Ok(all)
+    }
+
+    /// `--port`, or `PORT` of a `.env` file, or of the caller. Each process gets one of its own.
+    fn first_port(&self, dot_env: &mut Vec<Variable>, caller: &[Variable]) -> Result<u16, Exit> {
+        let said = |variables: &[Variable]| variables.iter().find(|variable| variable.name == "PORT").cloned();
+        let found = said(dot_env).or_else(|| said(caller));
+        dot_env.retain(|variable| variable.name != "PORT");
+        match (self.port, found) {
+            (Some(port), _) => Ok(port),
+            (None, None) => Ok(procfile::PORT),
+            (None, Some(found)) => found.value.trim().parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+                complain(format_args!("`PORT={}` isn't a port; help: say one with `--port`", found.value));
+                Exit::Usage
+            }),
+        }
+    }
+}
+
+/// The directories of the caller's `PATH` that systemd takes in `ExecSearchPath=`.
+fn search_path(caller: &[Variable]) -> Option<String> {
+    let path = &caller.iter().find(|variable| variable.name == "PATH")?.value;
+    let taken =
+        |directory: &&str| directory.starts_with('/') && !directory.contains(|c: char| c.is_control() || c == '\\');
+    let directories: Vec<String> =
+        path.split(':').filter(taken).map(|directory| directory.replace('%', "%%")).collect();
+    (!directories.is_empty()).then(|| directories.join(":"))
+}
+
+/// A runtime directory of the group's that somebody else has made.
+fn occupied(group: &Group, directories: &Directories) -> Option<PathBuf> {
+    let base = directories.state.as_deref().and_then(Path::parent)?;
+    let services = group.processes.values().map(|process| &process.service);
+    let own = services.chain(group.setup.values().map(|step| &step.service)).flat_map(|service| &service.directories);
+    let all = own.chain(group.shared.iter().flat_map(|shared| &shared.directories));
+    let names = all.filter(|directory| directory.kind == DirectoryKind::Runtime).flat_map(|directory| &directory.names);
+    names.filter_map(model::spelled).map(|name| base.join(name)).find(|path| path.exists())
+}
+
+fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Exit> {
+    let Some(unknown) = formation.unknown(names.iter().map(String::as_str)) else { return Ok(()) };
+    let near = suggest::nearest(unknown, names.iter().map(String::as_str));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    complain(format_args!("{} has no process `{unknown}`{hint}", file.display()));
+    Err(Exit::Usage)
+}
+
+fn read(file: &Path) -> Result<String, Exit> {
+    let bytes = std::fs::read(file).map_err(|error| failed(&format_args!("{}: {error}", file.display())))?;
+    String::from_utf8(bytes).map_err(|_| failed(&format_args!("{}: the file isn't UTF-8 text", file.display())))
+}
+
+fn remark(file: &Path, remarks: &[Remark]) {
+    for remark in remarks {
+        complain(format_args!("{}:{}: {}", file.display(), remark.line, remark.text));
+    }
+}
+
+fn invalid(diagnostics: &Diagnostics) -> Exit {
+    show(diagnostics);
+    Exit::Invalid
+}
+
+fn show(diagnostics: &Diagnostics) {
+    let report = Report { format: Format::Auto, color: Color::Auto };
+    let _ = stderr().write_all(report.text(diagnostics.iter(), &stderr()).as_bytes());
+}

@@ -1,0 +1,320 @@
+//! What becomes of the units of a run: what is said of it, and when it is over. Pure.
+
+use crate::manager::look::Details;
+use crate::manager::unit::{Listed, Monotonic};
+use crate::status::{self, Kind, Member, Start, State};
+
+/// A unit of the run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Watched {
+    pub(super) member: Member,
+    /// The run is over when it failed.
+    pub(super) essential: bool,
+    /// The last look at it.
+    pub(super) listed: Listed,
+    pub(super) details: Option<Details>,
+    /// What that meant.
+    pub(super) state: State,
+}
+
+/// Why a run is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// This process, or step, ended; with this exit status.
+    Of(String, u8),
+    /// All processes ended well.
+    Done,
+    /// The start failed, and no unit says why.
+    NotStarted,
+    /// Somebody else stopped the group.
+    Stopped,
+}
+
+/// How far the start of the group is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// It goes on.
+    Starting,
+    /// It is over, and the group is ready.
+    Ready,
+    /// It is over, and failed.
+    Failed,
+}
+
+impl Watched {
+    pub(super) fn new(member: Member, essential: bool) -> Self {
+        let listed = Listed {
+            name: member.unit.clone(),
+            load_state: "loaded".to_owned(),
+            active_state: "inactive".to_owned(),
+            sub_state: "dead".to_owned(),
+            job: None,
+        };
+        let state = status::state(&member, &listed, None);
+        Self { member, essential, listed, details: None, state }
+    }
+
+    /// Whether its row alone doesn't tell what became of it.
+    pub(super) fn asks_for_details(&self, now: &Listed) -> bool {
+        // One that starts and ends between two looks has the same row both times.
+        *now != self.listed || now.active_state == "inactive" && now.job.is_none()
+    }
+
+    /// Takes a look in; gives what is to be said of it.
+    pub(super) fn see(&mut self, listed: Listed, details: Option<Details>) -> Option<String> {
+        let restarts = |details: &Option<Details>| details.as_ref().map_or(0, |details| details.restarts);
+        let details = details.or_else(|| self.details.take());
+        let state = status::state(&self.member, &listed, details.as_ref());
+        let again = state == State::Restarting && restarts(&details) != restarts(&self.details);
+        let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, details.as_ref()));
+        (self.listed, self.details, self.state) = (listed, details, state);
+        news.flatten()
+    }
+
+    /// A process or step that is over, or never was.
+    fn is_over(&self) -> bool {
+        match self.state {
+            State::Up => self.listed.sub_state == "exited",
+            State::Idle => self.member.start != Start::Timed,
+            State::Starting | State::Restarting | State::Stopping => false,
+            _ => true,
+        }
+    }
+
+    fn ended(&self) -> Monotonic {
+        self.details.as_ref().map_or(Monotonic(u64::MAX), |details| details.main_exited)
+    }
+}
+
+/// What a change of state is called; nothing where systemd's steps are nobody's concern.
+fn said(member: &Member, before: &State, now: &State, details: Option<&Details>) -> Option<String> {
+    Some(match (now, member.kind) {
+        (State::Up, Kind::Process) => match details.map_or(0, |details| details.pid) {
+            0 => "ready".to_owned(),
+            pid => format!("ready, PID {pid}"),
+        },
+        (State::Up, Kind::Socket) => "listening".to_owned(),
+        (State::Done, Kind::Setup) => "done".to_owned(),
+        (State::Done, _) => "ended well".to_owned(),
+        (State::Skipped, _) => "left out: a condition of its isn't met".to_owned(),
+        (State::Masked, _) => "left out: it is masked".to_owned(),
+        (State::Restarting, _) => {
+            let how = details.map(Details::end).filter(|how| !how.is_empty() && how != "success");
+            format!("ended{}; it will be started again", how.map(|how| format!(": {how}")).unwrap_or_default())
+        }
+        (State::Failed(how), _) if how.is_empty() => "failed".to_owned(),
+        (State::Failed(how), _) => format!("failed: {how}"),
+        (State::NotLoaded(how), _) => format!("can't be run: {how}"),
+        (State::Refused, _) => "refused by an Assert…= of its".to_owned(),
+        (State::Stopped, _) if !matches!(before, State::Starting) => "stopped".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Whether the run is over. `any_end`: as with foreman, the end of any process is the end.
+pub(super) fn end(units: &[Watched], target: &Listed, begun: Begun, any_end: bool) -> Option<End> {
+    let counts = |unit: &&Watched| unit.essential && unit.member.start == Start::Auto;
+    let failed = |unit: &&Watched| matches!(unit.state, State::Failed(_) | State::NotLoaded(_) | State::Refused);
+    let done = |unit: &&Watched| any_end && unit.member.kind == Kind::Process && unit.state == State::Done;
+    let first = units.iter().filter(counts).filter(|unit| failed(unit) || done(unit)).min_by_key(|unit| unit.ended());
+    if let Some(unit) = first {
+        let status = if unit.state == State::Done { 0 } else { status(unit.details.as_ref()) };
+        return Some(End::Of(unit.member.label.clone(), status));
+    }
+    if begun == Begun::Starting {
+        return None;
+    }
+    if target.active_state == "inactive" && target.job.is_none() {
+        return Some(if begun == Begun::Failed { End::NotStarted } else { End::Stopped });
+    }
+    let processes = || units.iter().filter(|unit| unit.member.kind == Kind::Process);
+    // A socket or timer that is up can still start one.
+    let can_start = units.iter().any(|unit| matches!(unit.member.kind, Kind::Socket | Kind::Timer) && !unit.is_over());
+    (!can_start && processes().all(Watched::is_over)).then_some(End::Done)
+}
+
+/// The exit status of a process that ended badly; a signal's number and 128, as shells have it.
+fn status(details: Option<&Details>) -> u8 {
+    let status = details.map(|details| match details.main_code {
+        1 => details.main_status,
+        2 | 3 => 128 + details.main_status,
+        _ => 1,
+    });
+    status.and_then(|status| u8::try_from(status).ok()).filter(|status| *status != 0).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(label: &str, kind: Kind, start: Start) -> Watched {
+        let member = Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true };
+        Watched::new(member, start == Start::Auto)
+    }
+
+    fn listed(states: &str) -> Listed {
+        let mut words = states.split(' ');
+        let mut next = || words.next().unwrap_or_default().to_owned();
+        let (active_state, sub_state) = (next(), next());
+        let job = Some(next()).filter(|job| !job.is_empty());
+        Listed { name: String::new(), load_state: "loaded".to_owned(), active_state, sub_state, job }
+    }
+
+    fn details(result: &str, main_code: i32, main_status: i32, main_exited: u64) -> Details {
+        let (result, main_exited) = (result.to_owned(), Monotonic(main_exited));
+        Details { result, main_code, main_status, main_exited, active_left: main_exited, pid: 7, ..Details::default() }
+    }
+
+    #[test]
+    fn what_is_said_of_a_process_and_a_step() {
+        let running = || details("success", 0, 0, 0);
+        for (kind, steps) in [
+            (
+                Kind::Process,
+                &[
+                    ("inactive dead start", running(), None),
+                    ("activating start-post start", running(), None),
+                    ("active running", running(), Some("ready, PID 7")),
+                    ("active running", running(), None),
+                    (
+                        "activating auto-restart",
+                        details("signal", 2, 11, 9),
+                        Some("ended: signal SEGV; it will be started again"),
+                    ),
+                    ("active running", running(), Some("ready, PID 7")),
+                    ("deactivating stop-sigterm stop", running(), None),
+                    ("inactive dead", details("success", 1, 0, 0), Some("stopped")),
+                ][..],
+            ),
+            (Kind::Process, &[("inactive dead", details("success", 1, 0, 5), Some("ended well"))]),
+            (Kind::Process, &[("failed failed", details("exit-code", 1, 3, 5), Some("failed: exit status 3"))]),
+            (Kind::Setup, &[("activating start", running(), None), ("active exited", running(), Some("done"))]),
+            (Kind::Socket, &[("active listening", running(), Some("listening"))]),
+        ] {
+            let mut unit = unit("a", kind, Start::Auto);
+            for (states, details, expected) in steps {
+                assert_eq!(unit.see(listed(states), Some(details.clone())).as_deref(), *expected, "{kind:?} {states}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_restart_is_said() {
+        let mut unit = unit("a", Kind::Process, Start::Auto);
+        let ended = |restarts| Details { restarts, ..details("exit-code", 1, 3, 5) };
+        let said = Some("ended: exit status 3; it will be started again".to_owned());
+        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), said);
+        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), None);
+        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(1))), said);
+    }
+
+    #[test]
+    fn one_that_starts_and_ends_between_two_looks_is_asked_after() {
+        let unit = unit("a", Kind::Process, Start::Auto);
+        assert!(unit.asks_for_details(&unit.listed.clone()));
+        let mut queued = unit.clone();
+        let row = Listed { job: Some("start".to_owned()), ..unit.listed };
+        queued.see(row.clone(), None);
+        assert!(!queued.asks_for_details(&row));
+    }
+
+    fn over(units: &[(&str, Kind, Start, &str, Option<Details>)], begun: Begun, any_end: bool) -> Option<End> {
+        let target = if begun == Begun::Failed { listed("inactive dead") } else { listed("active active") };
+        let mut watched = Vec::new();
+        for (label, kind, start, states, details) in units {
+            let mut unit = unit(label, *kind, *start);
+            unit.see(listed(states), details.clone());
+            watched.push(unit);
+        }
+        end(&watched, &target, begun, any_end)
+    }
+
+    #[test]
+    fn when_a_run_is_over() {
+        use Kind::{Process, Setup, Socket};
+        use Start::{Auto, Manual, Timed};
+        let up = |label| (label, Process, Auto, "active running", None);
+        let gone = |label, code, status, at| {
+            let result = if (code, status) == (1, 0) { "success" } else { "exit-code" };
+            let states = if result == "success" { "inactive dead" } else { "failed failed" };
+            (label, Process, Auto, states, Some(details(result, code, status, at)))
+        };
+        let of = |label: &str, status| Some(End::Of(label.to_owned(), status));
+        for (situation, units, begun, any_end, expected) in [
+            ("all runs", vec![up("a"), up("b")], Begun::Ready, true, None),
+            ("one failed", vec![up("a"), gone("b", 1, 3, 9)], Begun::Ready, true, of("b", 3)),
+            ("while the others start", vec![up("a"), gone("b", 1, 3, 9)], Begun::Starting, true, of("b", 3)),
+            ("one was killed", vec![gone("b", 2, 9, 9)], Begun::Ready, true, of("b", 137)),
+            ("the first of two", vec![gone("a", 1, 4, 9), gone("b", 1, 3, 8)], Begun::Ready, true, of("b", 3)),
+            ("one ended well", vec![up("a"), gone("b", 1, 0, 9)], Begun::Ready, true, of("b", 0)),
+            ("one ended well, in a group", vec![up("a"), gone("b", 1, 0, 9)], Begun::Ready, false, None),
+            (
+                "all ended well, in a group",
+                vec![gone("a", 1, 0, 8), gone("b", 1, 0, 9)],
+                Begun::Ready,
+                false,
+                Some(End::Done),
+            ),
+            (
+                "and aren't started yet",
+                vec![("a", Process, Auto, "inactive dead start", None)],
+                Begun::Starting,
+                true,
+                None,
+            ),
+            (
+                "a step failed",
+                vec![
+                    ("m", Setup, Auto, "failed failed", Some(details("exit-code", 1, 2, 9))),
+                    ("a", Process, Auto, "inactive dead", None),
+                ],
+                Begun::Failed,
+                true,
+                of("m", 2),
+            ),
+            (
+                "nobody knows why",
+                vec![("a", Process, Auto, "inactive dead", None)],
+                Begun::Failed,
+                true,
+                Some(End::NotStarted),
+            ),
+            (
+                "a manual one failed",
+                vec![up("a"), ("b", Process, Manual, "failed failed", Some(details("exit-code", 1, 2, 9)))],
+                Begun::Ready,
+                true,
+                None,
+            ),
+            (
+                "a socket waits",
+                vec![
+                    ("a", Process, Auto, "inactive dead", Some(details("success", 1, 0, 9))),
+                    ("s", Socket, Auto, "active listening", None),
+                ],
+                Begun::Ready,
+                false,
+                None,
+            ),
+            ("a timer's process waits", vec![("t", Process, Timed, "inactive dead", None)], Begun::Ready, false, None),
+            (
+                "a oneshot is done",
+                vec![("a", Process, Auto, "active exited", None)],
+                Begun::Ready,
+                false,
+                Some(End::Done),
+            ),
+            ("it is restarted", vec![("a", Process, Auto, "activating auto-restart", None)], Begun::Ready, false, None),
+        ] {
+            assert_eq!(over(&units, begun, any_end), expected, "{situation}");
+        }
+    }
+
+    #[test]
+    fn somebody_else_stopped_it() {
+        let mut one = unit("a", Kind::Process, Start::Auto);
+        one.see(listed("active running"), None);
+        one.see(listed("inactive dead"), Some(details("success", 2, 15, 0)));
+        assert_eq!(end(&[one], &listed("inactive dead"), Begun::Ready, true), Some(End::Stopped));
+    }
+}
