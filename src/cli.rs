@@ -4,6 +4,7 @@
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
 mod amend;
+mod apply;
 mod cat;
 mod check;
 mod chosen;
@@ -87,6 +88,7 @@ enum Verb {
     Graph(graph::Graph),
     Polkit(polkit::Polkit),
     Completions(completions::Completions),
+    Apply(apply::Apply),
     Start(start::Start),
     Stop(stop::Stop),
     Restart(restart::Restart),
@@ -150,6 +152,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Graph(graph) => graph.run(scope),
         Verb::Polkit(polkit) => polkit.run(scope),
         Verb::Completions(completions) => completions.run(),
+        Verb::Apply(apply) => apply.run(scope),
         Verb::Start(start) => start.run(scope),
         Verb::Stop(stop) => stop.run(scope),
         Verb::Restart(restart) => restart.run(scope),

@@ -1,6 +1,7 @@
 //! Carries out a [`Plan`](crate::plan::Plan): awaits, and decides nothing.
 //!
 //! ```text
+//!  apply      what is written down, so that it can be done again
 //!  asked      what `copse restart` asks for, as a plan           (pure)
 //!  group      all of a group, by its target
 //!  event      what is said meanwhile, and how it ends
@@ -15,6 +16,7 @@
 //!
 //! The first unit that doesn't come to what it should ends it: what was done stays done, what wasn't begun isn't touched.
 
+pub mod apply;
 pub mod asked;
 pub mod event;
 mod group;
@@ -26,6 +28,7 @@ mod roll;
 mod unit;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -48,6 +51,8 @@ pub struct Rollout<'r> {
     pub interrupt: Interrupt,
     /// How long a unit may take to get ready, all its attempts together; `None`: as long as it takes.
     pub limit: Option<Duration>,
+    /// Units that are down because an apply was interrupted, and are to run.
+    pub wanted: BTreeSet<String>,
     /// What is held at its old definition until it is dealt with; `None`: no definition changes.
     pub hold: Option<&'r Hold<'r>>,
 }
@@ -128,8 +133,8 @@ impl Rollout<'_> {
         let sockets: Vec<&Subject> = sockets.iter().collect();
         let names: Vec<&str> = services.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.list(&names).await?;
-        let ran: Vec<&Subject> =
-            services.iter().zip(&rows).filter(|(_, row)| row.is_up()).map(|(subject, _)| *subject).collect();
+        let ran = services.iter().zip(&rows).filter(|(_, row)| row.is_up() || self.wanted.contains(&row.name));
+        let ran: Vec<&Subject> = ran.map(|(subject, _)| *subject).collect();
         let all: Vec<&Subject> = sockets.iter().chain(&services).copied().collect();
         all.iter().for_each(|subject| self.begins(word, subject));
         self.take_down(&all).await?;

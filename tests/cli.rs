@@ -508,7 +508,7 @@ fn a_verb_of_another_tool_gets_a_hint() {
     for (verb, instead) in [
         ("tail", "`copse logs -f GROUP`"),
         ("ps", "`copse status GROUP`"),
-        ("update", "`copse plan GROUP`"),
+        ("update", "`copse apply GROUP`"),
         ("reread", "`copse check`"),
         ("up", "`copse start GROUP`"),
         ("diff", "`copse plan --diff GROUP`"),

@@ -8,7 +8,7 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["tail", "maintail", "fg", "attach"], "`copse logs -f GROUP` follows a group's journal"),
     (
         &["update", "add", "reload-config", "deploy", "converge"],
-        "`copse plan GROUP` shows what changed in the files, and what that needs",
+        "`copse apply GROUP` does what a change of the files needs, `copse plan GROUP` shows it",
     ),
     (&["reread", "avail", "validate", "lint"], "`copse check` says what is wrong with the group files"),
     (&["remove", "rm", "delete"], "`copse stop GROUP`, and then the group file can be removed"),

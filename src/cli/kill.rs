@@ -58,6 +58,7 @@ impl Kill {
             Whom::Control => "control",
             Whom::All => "all",
         };
+        work.progress.expect(&up);
         let record = Record::new(&chosen.group, &work.progress);
         for subject in &up {
             let sent = work.systemd().manager().kill_unit(&subject.unit, whom, self.signal).await;

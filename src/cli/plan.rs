@@ -56,7 +56,7 @@ impl Plan {
                 Ok(systemd) => systemd,
                 Err(error) => return failed(&error),
             };
-            let groups = match self.groups(&systemd, scope, &outcome).await {
+            let groups = match groups(&self.groups, &systemd, scope, &outcome).await {
                 Ok(groups) => groups,
                 Err(exit) => return exit,
             };
@@ -65,7 +65,7 @@ impl Plan {
             for group in &groups {
                 let own = outcome.groups.iter().find(|own| own.name == *group);
                 if let Some(broken) = own.filter(|own| own.group.is_none()) {
-                    texts.extend(self.invalid(broken));
+                    texts.extend(invalid(broken, self.color, self.json));
                     exit = worse(exit, Exit::Invalid);
                     continue;
                 }
@@ -90,39 +90,48 @@ impl Plan {
         })
     }
 
-    /// What was asked for: these, or all that have a file or run without.
-    async fn groups(&self, systemd: &Connected, scope: Scope, outcome: &Outcome) -> Result<Vec<GroupName>, Exit> {
-        if !self.groups.is_empty() {
-            return self.groups.iter().map(|text| named(text, outcome)).collect();
-        }
-        let mut all: Vec<GroupName> = outcome.groups.iter().map(|group| group.name.clone()).collect();
-        let running = running(systemd, scope).await.map_err(|error| failed(&error))?;
-        all.extend(running.iter().filter_map(|name| GroupName::new(name)));
-        all.sort();
-        all.dedup();
-        Ok(all)
-    }
-
     fn text(&self, plan: &plan::Plan) -> String {
         if self.json {
             return json::render(plan) + "\n";
         }
-        let stdout = stdout();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        let look = Look { colour: self.color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now };
-        render::render(plan, self.diff, look)
+        render::render(plan, self.diff, look(self.color))
     }
+}
 
-    /// Tells what is wrong with a group's file.
-    fn invalid(&self, group: &GroupOutcome) -> Option<String> {
-        let report = Report { format: Format::Auto, color: self.color };
-        let errors: Vec<&Diagnostic> =
-            group.diagnostics.iter().filter(|found| found.severity() == Severity::Error).collect();
-        let text = report.text(errors.iter().copied(), &stderr());
-        let _ = std::io::Write::write_all(&mut stderr(), text.as_bytes());
-        self.json.then(|| json::invalid(group.name.as_str(), errors.len()) + "\n")
+/// What was asked for: these, or all that have a file or run without.
+pub(super) async fn groups(
+    names: &[String],
+    systemd: &Connected,
+    scope: Scope,
+    outcome: &Outcome,
+) -> Result<Vec<GroupName>, Exit> {
+    if !names.is_empty() {
+        return names.iter().map(|text| named(text, outcome)).collect();
     }
+    let mut all: Vec<GroupName> = outcome.groups.iter().map(|group| group.name.clone()).collect();
+    let running = running(systemd, scope).await.map_err(|error| failed(&error))?;
+    all.extend(running.iter().filter_map(|name| GroupName::new(name)));
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+/// Tells what is wrong with a group's file; with `json`, the object that says so.
+pub(super) fn invalid(group: &GroupOutcome, color: Color, json: bool) -> Option<String> {
+    let report = Report { format: Format::Auto, color };
+    let errors: Vec<&Diagnostic> =
+        group.diagnostics.iter().filter(|found| found.severity() == Severity::Error).collect();
+    let text = report.text(errors.iter().copied(), &stderr());
+    let _ = std::io::Write::write_all(&mut stderr(), text.as_bytes());
+    json.then(|| json::invalid(group.name.as_str(), errors.len()) + "\n")
+}
+
+/// How plans are drawn on the standard output.
+pub(super) fn look(color: Color) -> Look {
+    let stdout = stdout();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+    Look { colour: color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now }
 }
 
 /// A group, by its own name or by that of its target.
@@ -135,7 +144,7 @@ fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
             Err(Exit::NoSuchGroup)
         }
         (Some(_), _) => {
-            complain(format_args!("a plan is made for a whole group: `copse plan {}`", named.group));
+            complain(format_args!("this is about a whole group: `{}`", named.group));
             Err(Exit::Usage)
         }
     }

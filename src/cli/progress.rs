@@ -90,6 +90,11 @@ impl Progress {
         self.board().draw(&[one_line(text)]);
     }
 
+    /// Shows text of several lines as it is.
+    pub(super) fn note_lines(&self, text: &str) {
+        self.board().draw(&text.lines().map(ToOwned::to_owned).collect::<Vec<_>>());
+    }
+
     /// What happened to units since the last call, as objects, in the order in which it ended.
     pub(super) fn take_done(&self) -> Vec<Value> {
         std::mem::take(&mut self.board().done)

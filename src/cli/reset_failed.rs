@@ -33,6 +33,7 @@ async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
         meant.push(Subject { label: gate.clone(), unit: gate });
     }
     let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
+    work.progress.expect(&meant);
     let record = Record::new(&chosen.group, &work.progress);
     for (subject, row) in meant.iter().zip(work.systemd().list(&names).await?) {
         // What is up keeps its counter of restarts; a mask or a bad file holds nothing to forget.

@@ -8,7 +8,7 @@ use super::chosen::Chosen;
 use super::work::{self, Work};
 use super::{Exit, complain, start};
 use crate::manager::look::details;
-use crate::plan::{Plan, Subject, Why};
+use crate::plan::{Action, Plan, Subject, Why};
 use crate::rollout::Stop;
 use crate::rollout::asked::{self, Asked, Share};
 use crate::scope::Scope;
@@ -49,6 +49,18 @@ pub(super) struct Pace {
     /// How long to wait between one batch and the next.
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span::parse_finite)]
     pause: Duration,
+}
+
+impl Pace {
+    /// Brings a plan to this pace.
+    pub(super) fn set(&self, plan: &mut Plan) {
+        for step in plan.steps.iter_mut().filter(|step| step.action == Action::Roll) {
+            let pace = &mut step.pace;
+            pace.canary = self.canary;
+            pace.pause = self.pause;
+            pace.max_unavailable = self.max_unavailable.map_or(pace.max_unavailable, |share| share.of(pace.of));
+        }
+    }
 }
 
 fn share(text: &str) -> Result<Share, &'static str> {

@@ -36,6 +36,7 @@ impl Start {
 pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     let members = chosen.subjects(|member| member.defined && member.start == status::Start::Auto);
+    work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
     let failures = work.rollout(chosen, &record).start_group(&target, &members).await?;
     let (grave, others): (Vec<_>, Vec<_>) =

@@ -187,8 +187,11 @@ pub(super) fn exit_for(verdict: Verdict) -> Exit {
 
 /// The one of two that needs somebody sooner.
 pub(super) fn worse(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 8] = [
+    const ORDER: [Exit; 11] = [
+        Exit::NotAllowed,
         Exit::Failed,
+        Exit::HalfWay,
+        Exit::Locked,
         Exit::Invalid,
         Exit::NoSuchGroup,
         Exit::Degraded,

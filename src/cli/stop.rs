@@ -1,10 +1,13 @@
 //! `copse stop`: returns when the last process is gone, which `systemctl stop` of a target doesn't.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 
 use super::Exit;
 use super::chosen::Chosen;
 use super::work::{self, Work};
+use crate::manager::unit::Listed;
 use crate::plan::{Action, Subject};
 use crate::rollout::Stop as Stopped;
 use crate::rollout::record::Record;
@@ -37,9 +40,10 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     // Of a timed process only the timer goes with the group; a job that its timer started runs to its end.
     let timed = |member: &crate::status::Member| member.kind == Kind::Process && member.start == Start::Timed;
+    let members = chosen.subjects(|member| !timed(member));
+    work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
-    let rollout = work.rollout(chosen, &record);
-    rollout.stop_group(&target, &chosen.subjects(|member| !timed(member))).await?;
+    work.rollout(chosen, &record).stop_group(&target, &members).await?;
     for member in chosen.members.iter().filter(|member| timed(member)) {
         if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
             let (label, group) = (&member.label, &chosen.group);
@@ -58,18 +62,21 @@ async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
     Ok(Exit::Done)
 }
 
-/// Sockets that are still open and may start what was stopped: those that other instances share.
+/// Sockets that are still open and may start what was stopped: those on which nobody else accepts. As long as somebody
+/// does, systemd starts nobody.
 async fn open_sockets(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<String>> {
-    let mut open = Vec::new();
+    let mut open = BTreeSet::new();
     for member in chosen.members.iter().filter(|member| member.kind == Kind::Process) {
         let by: Vec<String> = work.systemd().unit_property(&member.unit, "TriggeredBy").await?;
-        let by: Vec<&str> = by.iter().map(String::as_str).filter(|unit| unit.ends_with(".socket")).collect();
-        if !by.is_empty() {
-            let up = work.systemd().list(&by).await?.into_iter().filter(|row| row.is_up());
-            open.extend(up.map(|row| row.name));
+        for socket in by.iter().filter(|unit| unit.ends_with(".socket")) {
+            let starts: Vec<String> = work.systemd().unit_property(socket, "Triggers").await?;
+            let names: Vec<&str> = starts.iter().chain([socket]).map(String::as_str).collect();
+            let up: Vec<String> =
+                work.systemd().list(&names).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect();
+            if up == [socket.as_str()] {
+                open.insert(socket.clone());
+            }
         }
     }
-    open.sort();
-    open.dedup();
-    Ok(open)
+    Ok(open.into_iter().collect())
 }

@@ -1,5 +1,7 @@
 //! What the verbs that change something have in common: the groups, the manager, what is shown, and how it ends.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::chosen::Chosen;
@@ -69,7 +71,6 @@ pub(super) fn each(
             }
         }
         for one in &chosen {
-            all.progress.expect(&one.subjects(|_| true));
             let end = work(all, one).await;
             if json {
                 let units = all.progress.take_done();
@@ -103,11 +104,13 @@ impl Work {
 
     /// A roll-out of `chosen` that tells `tell`.
     pub(super) fn rollout<'r>(&'r self, chosen: &Chosen<'_>, tell: &'r dyn Tell) -> Rollout<'r> {
-        Rollout { jobs: &self.jobs, tell, interrupt: self.interrupt.clone(), limit: chosen.limit(), hold: None }
+        let (interrupt, limit) = (self.interrupt.clone(), chosen.limit());
+        Rollout { jobs: &self.jobs, tell, interrupt, limit, wanted: BTreeSet::new(), hold: None }
     }
 
     /// Carries out a plan that nothing has to be remembered of.
     pub(super) async fn carry_out(&self, chosen: &Chosen<'_>, plan: &Plan) -> Result<(), Stop> {
+        self.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let record = Record::new(&chosen.group, &self.progress);
         self.rollout(chosen, &record).steps(plan).await
     }
@@ -118,7 +121,7 @@ impl Work {
         let steps = all.into_iter().filter(|(_, units)| !units.is_empty()).map(step).collect();
         let record = Record::new(&group.name, &self.progress);
         let (jobs, interrupt, limit) = (&self.jobs, self.interrupt.clone(), group.timeout_start.value.finite());
-        let rollout = Rollout { jobs, tell: &record, interrupt, limit, hold: None };
+        let rollout = Rollout { jobs, tell: &record, interrupt, limit, wanted: BTreeSet::new(), hold: None };
         rollout.steps(&Plan::asked(group.name.clone(), steps, Vec::new())).await
     }
 
@@ -126,8 +129,8 @@ impl Work {
     pub(super) fn stopped(&self, stop: &Stop) -> Exit {
         match stop {
             Stop::Failed(Failure { .. }) => Exit::Failed,
-            Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), error),
-            Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", error),
+            Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), &said(error)),
+            Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", &said(error)),
             Stop::Manager(error) => failed(&said(error)),
             Stop::Interrupted => {
                 complain(format_args!("interrupted; jobs that were queued go on"));
@@ -147,8 +150,8 @@ pub(super) fn said(error: &zbus::Error) -> String {
     }
 }
 
-fn not_allowed(scope: Scope, what: &str, error: &zbus::Error) -> Exit {
-    let why = said(error);
+/// Says that the caller may not change `what`, and `why`.
+pub(super) fn not_allowed(scope: Scope, what: &str, why: &str) -> Exit {
     let help = match scope {
         Scope::System => "; help: run it as root, or have a polkit rule allow it (polkit(8))",
         Scope::User => "",

@@ -58,6 +58,13 @@ impl<'d> Notes<'d> {
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::OLDEST);
         Self { directories, context, systemd, histories, missing, on_disk }
     }
+
+    /// The paths of the inputs of one of the units of `group`, as far as they are known.
+    #[must_use]
+    pub fn inputs(&self, group: &Group, unit: &str) -> Vec<PathBuf> {
+        let named = Unit { name: unit, scope: group.scope, systemd: self.systemd };
+        files::service_of(group, unit).map(|(_, service)| named.inputs(service)).unwrap_or_default()
+    }
 }
 
 /// A group, of which everything was asked: what is found of it, in one answer of the service manager.
@@ -336,7 +343,8 @@ impl<'s> Observer<'s> {
 }
 
 /// The time that decides with what a unit was started.
-fn started_at(kind: Kind, details: &Details) -> u64 {
+#[must_use]
+pub fn started_at(kind: Kind, details: &Details) -> u64 {
     match kind {
         Kind::Process | Kind::Setup => details.main_started.0,
         Kind::Socket | Kind::Timer => details.active_entered.0,

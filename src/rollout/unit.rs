@@ -38,6 +38,9 @@ impl Rollout<'_> {
                 Standing::Waiting(state) => state,
             };
             self.tell.tell(&Event::Waits { subject, what: &state });
+            if state.contains("auto-restart") && self.shares_a_socket(subject).await? {
+                return Err(self.give_up(subject).await?);
+            }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let limit = crate::span::format(self.limit.unwrap_or_default());
                 return Err(failed(subject, format!("not ready after {limit} ({state})")));
@@ -48,6 +51,31 @@ impl Rollout<'_> {
                 () = self.interrupt.twice() => return Err(Stop::Interrupted),
             }
         }
+    }
+
+    /// Whether it accepts on a socket together with others.
+    async fn shares_a_socket(&self, subject: &Subject) -> zbus::Result<bool> {
+        let by: Vec<String> = self.systemd().unit_property(&subject.unit, "TriggeredBy").await?;
+        for socket in by.iter().filter(|unit| unit.ends_with(".socket")) {
+            let all: Vec<String> = self.systemd().unit_property(socket, "Triggers").await?;
+            if all.len() > 1 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends the attempts to start it. When its start limit ends them, systemd fails the socket as well
+    /// (`service-start-limit-hit`, seen on 257), and the others that accept on it find none any more when they are started
+    /// again.
+    async fn give_up(&self, subject: &Subject) -> Result<Stop, Stop> {
+        let what = self.how_it_ended(subject).await?;
+        let job = self.enqueue(Kind::Stop, subject).await?;
+        self.jobs.end(&job).await?;
+        Ok(failed(
+            subject,
+            format!("{what}; not tried again, as that would end in the loss of the socket that it shares"),
+        ))
     }
 
     /// Has a unit reload; it stays up, whatever comes of it.

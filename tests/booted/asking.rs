@@ -159,12 +159,17 @@ fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
     for unit in ["busy-web.service", "busy-web.socket"] {
         assert_eq!(m.property(unit, "ActiveState"), "inactive", "{unit}");
     }
-    // Of instances that share a socket one alone can't be kept down, and that is said.
-    expect(
-        &copse(m, &["stop", "busy/pool@1"]),
-        0,
-        &["pool.socket stays open: a connection may start busy/pool@1 again"],
-    );
+    // Of instances that share a socket one stays down while the other serves.
+    m.remove("/run/enough");
+    let client = crate::sockets::asking(m, "9012");
+    expect(&copse(m, &["stop", "busy/pool@1"]), 0, &["pool@1  stopped"]);
+    m.write("/run/enough", "");
+    let output = client.finish(SOON);
+    assert!(output.stdout.contains("refused=0 empty=0"), "{}", output.stdout);
+    assert_eq!(m.property("busy-pool@1.service", "ActiveState"), "inactive");
+    let said = "pool.socket stays open: a connection may start busy/pool@2 again";
+    expect(&copse(m, &["stop", "busy/pool@2"]), 0, &[said]);
+    assert_eq!(m.property("busy-pool.socket", "ActiveState"), "active");
 }
 
 fn a_restart_goes_one_instance_after_the_other_in_the_order_of_after(m: &Machine) {

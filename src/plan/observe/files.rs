@@ -3,7 +3,7 @@
 use super::Observer;
 use crate::inputs::Looked;
 use crate::manager::look::Details;
-use crate::model::{self, Service};
+use crate::model::{self, Group, Service};
 use crate::plan::situation::Observed;
 use crate::plan::stamp::{self, Stamp};
 use crate::status::Kind;
@@ -12,30 +12,7 @@ use crate::unit::name::{self, InstanceName, ProcessName};
 impl<'s> Observer<'s> {
     /// The process or setup step of a unit, and what the unit runs.
     pub(super) fn process_of(&self, unit: &str) -> Option<(&'s ProcessName, &'s Service)> {
-        let group = self.now.meaning?;
-        let is = |process: &ProcessName| {
-            let rest = unit.strip_prefix(name::stem(&group.name, process).as_str())?;
-            rest.starts_with(['.', '@']).then_some(())
-        };
-        if let Some((process, step)) = group.setup.iter().find(|(process, _)| is(process).is_some()) {
-            return Some((process, &step.service));
-        }
-        // A socket with a name of its own: `G-P-NAME.socket`.
-        let has_socket = |process: &ProcessName, definition: &model::Process| {
-            definition.sockets.iter().any(|socket| {
-                let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);
-                file == unit || name::template_of(unit).as_deref() == Some(file.as_str())
-            })
-        };
-        let of = |(process, definition): &(&ProcessName, &model::Process)| {
-            is(process).is_some() || has_socket(process, definition)
-        };
-        let (process, definition) = group.processes.iter().find(of)?;
-        let own = definition.instances.as_ref().and_then(|instances| {
-            let instance = unit.split_once('@')?.1.rsplit_once('.')?.0;
-            instances.get(&InstanceName::new(instance)?)?.as_ref()
-        });
-        Some((process, own.unwrap_or(&definition.service)))
+        service_of(self.now.meaning?, unit)
     }
 
     /// Whether its program, its inputs, or what its setup steps made are still what it was started from.
@@ -78,4 +55,32 @@ impl<'s> Observer<'s> {
         };
         process.after_steps.iter().filter(later).map(ToString::to_string).collect()
     }
+}
+
+/// The process or setup step of one of the units of `group`, and what the unit runs.
+#[must_use]
+pub(super) fn service_of<'g>(group: &'g Group, unit: &str) -> Option<(&'g ProcessName, &'g Service)> {
+    let is = |process: &ProcessName| {
+        let rest = unit.strip_prefix(name::stem(&group.name, process).as_str())?;
+        rest.starts_with(['.', '@']).then_some(())
+    };
+    if let Some((process, step)) = group.setup.iter().find(|(process, _)| is(process).is_some()) {
+        return Some((process, &step.service));
+    }
+    // A socket with a name of its own: `G-P-NAME.socket`.
+    let has_socket = |process: &ProcessName, definition: &model::Process| {
+        definition.sockets.iter().any(|socket| {
+            let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);
+            file == unit || name::template_of(unit).as_deref() == Some(file.as_str())
+        })
+    };
+    let of = |(process, definition): &(&ProcessName, &model::Process)| {
+        is(process).is_some() || has_socket(process, definition)
+    };
+    let (process, definition) = group.processes.iter().find(of)?;
+    let own = definition.instances.as_ref().and_then(|instances| {
+        let instance = unit.split_once('@')?.1.rsplit_once('.')?.0;
+        instances.get(&InstanceName::new(instance)?)?.as_ref()
+    });
+    Some((process, own.unwrap_or(&definition.service)))
 }

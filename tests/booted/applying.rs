@@ -1,0 +1,500 @@
+//! `copse apply`: what a change of the files brings about, whom it leaves alone, and what becomes of it when it is
+//! stopped in the middle.
+
+use std::time::Duration;
+
+use crate::asking::{copse, expect, pids};
+use crate::machine::Machine;
+use crate::scope::{Scope, Spawned};
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+use crate::version::Version;
+
+/// The command's promises; 247 has no wrk, and nothing here that 252 hasn't.
+const ON: &[Version] = &[Version::V252, Version::V257, Version::V262];
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(each_kind_of_change_reaches_whom_it_should_and_nobody_else, ON),
+    situation!(no_request_fails_while_four_workers_are_restarted_and_brought_up_to_date, ON),
+    situation!(a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on, ON),
+    situation!(what_failed_half_way_can_be_rolled_back, ON),
+    situation!(a_deploy_that_flips_a_link_and_a_program_that_is_replaced_are_rolled, ON),
+    situation!(an_apply_that_is_killed_anywhere_is_simply_run_again, ON),
+    situation!(an_apply_that_is_interrupted_holds_what_it_did_not_come_to, ON),
+    situation!(of_two_applies_at_once_the_second_waits_or_says_that_it_cannot, ON),
+    situation!(an_address_changes_with_its_service_down, ON),
+    situation!(a_broken_file_keeps_only_its_own_group_from_being_applied, ON),
+    situation!(nothing_is_started_of_a_group_that_is_not_active, ON),
+    situation!(a_users_group_is_applied, ON),
+    situation!(who_is_not_root_is_told_so, ON),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+const GROUP: &str = r#"
+    description = "Before"
+    [defaults]
+    environment = { VALUE = "1" }
+    [process.one]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    restart-sec = "100ms"
+    start-limit-burst = 2
+    start-limit-interval-sec = "1h"
+    [process.pool]
+    exec = "/usr/local/bin/stand-in notify"
+    ready = "notify"
+    instances = 2
+    [process.kept]
+    exec = "/usr/local/bin/stand-in run"
+    refresh = "keep"
+    [process.fresh]
+    exec = "/usr/local/bin/stand-in run"
+    exec-reload = ["/bin/sh", "-c", "echo again >> /run/fresh-reloads"]
+    refresh = "reload"
+    inputs = ["/run/fresh-input"]
+    [process.called]
+    exec = "/usr/local/bin/stand-in run"
+    start = "manual"
+    [process.idle]
+    exec = "/usr/local/bin/stand-in run"
+    start = "manual"
+    [process.job]
+    exec = "/usr/local/bin/stand-in run"
+    on-calendar = "2099-01-01"
+"#;
+
+/// What becomes of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It goes on, with the PID it had.
+    Same,
+    /// It runs anew.
+    New,
+    /// It goes on, and has read its configuration again.
+    Reloaded,
+    /// It doesn't run.
+    Down,
+    /// It runs, and didn't before.
+    Started,
+}
+use Fate::{Down, New, Reloaded, Same, Started};
+
+const ALL: [&str; 8] = ["one", "pool@1", "pool@2", "kept", "fresh", "called", "idle", "job"];
+/// Nothing happens to anybody: `idle` doesn't run, and a job of a timer isn't interrupted.
+const UNTOUCHED: [Fate; 8] = [Same, Same, Same, Same, Same, Same, Down, Same];
+/// Something that a process has to be started with, for all of them.
+const RESTARTED: [Fate; 8] = [New, New, New, Same, New, New, Down, Same];
+
+/// A change of kind `name`: what happens before it (in the machine), and what the file becomes.
+struct Change {
+    name: &'static str,
+    before: &'static str,
+    edit: fn(&str) -> String,
+    /// Someone reloads the manager by hand before the apply.
+    reloaded: bool,
+    fates: [Fate; 8],
+    /// Units that aren't among [`ALL`].
+    others: &'static [(&'static str, Fate)],
+}
+
+const PLAIN: Change =
+    Change { name: "", before: "", edit: str::to_owned, reloaded: false, fates: UNTOUCHED, others: &[] };
+
+const CHANGES: &[Change] = &[
+    Change { name: "none", ..PLAIN },
+    Change { name: "description", edit: |text| text.replace("Before", "After"), ..PLAIN },
+    Change { name: "restart policy", edit: |text| text.replace("100ms", "200ms"), ..PLAIN },
+    Change { name: "environment", edit: another_value, fates: RESTARTED, ..PLAIN },
+    Change {
+        name: "environment, after a reload by hand",
+        edit: another_value,
+        reloaded: true,
+        fates: RESTARTED,
+        ..PLAIN
+    },
+    Change {
+        name: "argv of one",
+        edit: |text| text.replacen("stand-in notify", "stand-in notify 0.1", 1),
+        fates: [New, Same, Same, Same, Same, Same, Down, Same],
+        ..PLAIN
+    },
+    Change {
+        name: "an input",
+        before: "echo changed > /run/fresh-input",
+        fates: [Same, Same, Same, Same, Reloaded, Same, Down, Same],
+        ..PLAIN
+    },
+    Change { name: "an input that is only touched", before: "touch /run/fresh-input", ..PLAIN },
+    Change {
+        name: "a new process, and an instance more",
+        edit: |text| {
+            text.replace("instances = 2", "instances = 3") + "[process.more]\nexec = \"/usr/local/bin/stand-in run\"\n"
+        },
+        others: &[("pool@3", Started), ("more", Started)],
+        ..PLAIN
+    },
+    Change {
+        name: "a process and an instance less",
+        edit: |text| text.replace("instances = 2", "instances = 1").replace("[process.called]", "[process.uncalled]"),
+        fates: [Same, Same, Down, Same, Same, Down, Down, Same],
+        ..PLAIN
+    },
+    Change {
+        name: "environment, while somebody has stopped an instance",
+        before: "copse stop kinds/pool@2 kinds/one",
+        edit: another_value,
+        fates: [Down, New, Down, Same, New, New, Down, Same],
+        ..PLAIN
+    },
+    Change {
+        name: "environment, while one has failed for good",
+        before: "for n in 1 2 3; do systemctl kill -s KILL kinds-one.service; sleep 0.3; done; systemctl is-failed kinds-one.service",
+        edit: another_value,
+        fates: [Started, New, New, Same, New, New, Down, Same],
+        ..PLAIN
+    },
+];
+
+fn another_value(text: &str) -> String {
+    text.replace("VALUE = \"1\"", "VALUE = \"2\"")
+}
+
+fn each_kind_of_change_reaches_whom_it_should_and_nobody_else(m: &Machine) {
+    stand_in::install(m);
+    for change in CHANGES {
+        m.write("/run/fresh-input", "as it was\n");
+        m.write("/run/fresh-reloads", "");
+        let group = m.group("kinds", GROUP);
+        group.start();
+        m.systemctl(&["start", "kinds-called.service"]);
+        m.systemctl(&["start", "--no-block", "kinds-job.service"]);
+        m.wait("kinds-job.service", "ActiveState", "activating", SOON);
+        // From here on it is known what the inputs were.
+        expect(&copse(m, &["apply", "kinds"]), 0, &[]);
+        m.sh(if change.before.is_empty() { "true" } else { change.before });
+        let pid = |process: &str| m.property(&format!("kinds-{process}.service"), "MainPID");
+        let before = ALL.map(pid);
+        m.write(&group.file(), &(change.edit)(GROUP));
+        if change.reloaded {
+            m.reload();
+        }
+        let output = copse(m, &["apply", "kinds"]);
+        expect(&output, 0, &[]);
+        let reloads = m.read("/run/fresh-reloads").lines().count();
+        let fate = |process: &str, before: &str| match (before, pid(process).as_str()) {
+            (_, "0") => Down,
+            ("0", _) => Started,
+            (before, now) if before != now => New,
+            _ if process == "fresh" && reloads > 0 => Reloaded,
+            _ => Same,
+        };
+        let fates: Vec<_> =
+            ALL.iter().zip(&before).map(|(process, before)| (*process, fate(process, before))).collect();
+        let expected: Vec<_> = ALL.into_iter().zip(change.fates).collect();
+        assert_eq!(fates, expected, "{}\n{}{}", change.name, output.stdout, output.stderr);
+        for (process, expected) in change.others {
+            assert_eq!(fate(process, "0"), *expected, "{}: {process}", change.name);
+        }
+        let again = copse(m, &["apply", "--json", "kinds"]);
+        assert!(
+            again.stdout.contains(r#""changed":false"#),
+            "{}: nothing is left to do: {}",
+            change.name,
+            again.stdout
+        );
+        m.systemctl(&["kill", "--signal=KILL", "kinds-job.service"]);
+    }
+}
+
+/// Answers one request on each connection, and ends when it was told to and has answered what it accepted.
+const SERVER: &str = r#"#!/usr/bin/python3 -S
+import os, select, signal, socket, sys
+stop = []
+signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+if os.environ.get("BROKEN"):
+    print("it is bad", flush=True)
+    sys.exit(1)
+listener = socket.socket(fileno=3)
+listener.setblocking(False)
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+body = os.environ.get("VALUE", "").encode()
+answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+while not stop:
+    try:
+        if not select.select([listener], [], [], 0.1)[0]:
+            continue
+        connection, _ = listener.accept()
+    except (InterruptedError, BlockingIOError):
+        continue
+    connection.setblocking(True)
+    request = b""
+    while b"\r\n\r\n" not in request:
+        more = connection.recv(4096)
+        if not more:
+            break
+        request += more
+    else:
+        connection.sendall(answer)
+    connection.close()
+"#;
+
+const WEB: &str = r#"
+    [process.web]
+    exec = "/usr/local/bin/serve-http"
+    ready = "notify"
+    listen = "tcp:127.0.0.1:PORT"
+    instances = 4
+    environment = { VALUE = "1" }
+"#;
+
+const WORKERS: [&str; 4] = ["web@1", "web@2", "web@3", "web@4"];
+
+fn web(port: &str, environment: &str) -> String {
+    WEB.replace("PORT", port).replace("VALUE = \"1\"", environment)
+}
+
+/// Requests without pause, until they are [`done`].
+fn load(m: &Machine, port: &str, seconds: u32) -> Spawned {
+    let (duration, url) = (format!("{seconds}s"), format!("http://127.0.0.1:{port}/"));
+    m.spawn(&["wrk", "--threads=1", "--connections=8", "--timeout=30s", "--duration", &duration, &url])
+}
+
+/// Waits for the end of the requests: none may have failed.
+#[track_caller]
+fn done(load: Spawned) {
+    let output = load.finish(Duration::from_secs(120));
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(!output.stdout.contains("Socket errors") && !output.stdout.contains("Non-2xx"), "{}", output.stdout);
+    let requests = output.stdout.lines().find(|line| line.contains("requests in")).expect("a line that counts them");
+    let count: u64 = requests.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");
+    assert!(count > 50, "{requests}");
+}
+
+/// What each of the workers was started with.
+fn values(m: &Machine, group: &str) -> Vec<String> {
+    let of = |pid: u32| m.sh(&format!("tr '\\0' '\\n' < /proc/{pid}/environ | sed -n s/^VALUE=//p"));
+    pids(m, group, &WORKERS).into_iter().map(of).collect()
+}
+
+fn no_request_fails_while_four_workers_are_restarted_and_brought_up_to_date(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let group = m.group("load", &web("9101", "VALUE = \"1\""));
+    group.start();
+    let before = pids(m, "load", &WORKERS);
+    let requests = load(m, "9101", 8);
+    expect(&copse(m, &["restart", "load"]), 0, &["web@4  ready"]);
+    let between = pids(m, "load", &WORKERS);
+    m.write(&group.file(), &web("9101", "VALUE = \"2\""));
+    expect(&copse(m, &["apply", "load"]), 0, &["web@4  ready"]);
+    done(requests);
+    let after = pids(m, "load", &WORKERS);
+    assert!((0..4).all(|at| before[at] != between[at] && between[at] != after[at]));
+    assert_eq!(values(m, "load"), ["2"; 4]);
+}
+
+fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let group = m.group("bad", &web("9102", "VALUE = \"1\""));
+    group.start();
+    let before = pids(m, "bad", &WORKERS[1..]);
+    m.write(&group.file(), &web("9102", "VALUE = \"2\", BROKEN = \"yes\""));
+    let requests = load(m, "9102", 6);
+    let output = copse(m, &["apply", "bad"]);
+    expect(
+        &output,
+        6,
+        &["✗ roll     web@1  failed: exit status 1", "it is bad", "bad: stopped at web@1", "web@2, web@3 and web@4"],
+    );
+    assert_eq!(pids(m, "bad", &WORKERS[1..]), before);
+    done(requests);
+    // One that is killed comes back as it was, also after a reload by hand.
+    m.reload();
+    m.kill_and_wait("bad-web@3.service");
+    let three = || WORKERS[1..].iter().map(|worker| m.pid(&format!("bad-{worker}.service"))).collect::<Vec<_>>();
+    for pid in three() {
+        let environment = m.sh(&format!("tr '\\0' '\\n' < /proc/{pid}/environ"));
+        assert!(environment.contains("VALUE=1") && !environment.contains("BROKEN"), "{environment}");
+    }
+    expect(&copse(m, &["status", "bad"]), 8, &["web@1"]);
+    m.write(&group.file(), &web("9102", "VALUE = \"3\""));
+    expect(&copse(m, &["apply", "bad"]), 0, &["web@1  ready", "web@4  ready"]);
+    assert_eq!(values(m, "bad"), ["3"; 4]);
+    assert!(!m.exists("/run/copse/pins/bad"), "nothing is held any more");
+    m.kill_and_wait("bad-web@3.service");
+    assert_eq!(values(m, "bad"), ["3"; 4]);
+}
+
+fn what_failed_half_way_can_be_rolled_back(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let group = m.group("back", &web("9103", "VALUE = \"1\""));
+    group.start();
+    expect(&copse(m, &["apply", "back"]), 0, &[]);
+    let before = pids(m, "back", &WORKERS[1..]);
+    m.write(&group.file(), &web("9103", "VALUE = \"2\", BROKEN = \"yes\""));
+    expect(&copse(m, &["apply", "back"]), 6, &["copse apply --rollback back"]);
+    expect(&copse(m, &["apply", "--rollback", "back"]), 0, &["web@1  ready"]);
+    assert_eq!(values(m, "back"), ["1"; 4]);
+    assert_eq!(pids(m, "back", &WORKERS[1..]), before, "they were never anything else");
+    // Also what is started by others comes from before.
+    m.reload();
+    m.systemctl(&["restart", "back-web@2.service"]);
+    assert_eq!(values(m, "back"), ["1"; 4]);
+    m.write(&group.file(), &web("9103", "VALUE = \"3\""));
+    expect(&copse(m, &["apply", "back"]), 0, &["web@4  ready"]);
+    assert_eq!(values(m, "back"), ["3"; 4]);
+}
+
+fn a_deploy_that_flips_a_link_and_a_program_that_is_replaced_are_rolled(m: &Machine) {
+    m.write_program("/srv/one/serve-http", SERVER);
+    m.write_program("/srv/two/serve-http", SERVER);
+    m.write("/srv/one/REVISION", "one\n");
+    m.write("/srv/two/REVISION", "two\n");
+    m.sh("ln -sfn one /srv/current");
+    let file = web("9104", "VALUE = \"1\"")
+        .replace("/usr/local/bin/serve-http\"", "/srv/current/serve-http\"\n    inputs = [\"/srv/current/REVISION\"]");
+    let group = m.group("deploy", &file);
+    group.start();
+    let before = pids(m, "deploy", &WORKERS);
+    expect(&copse(m, &["apply", "deploy"]), 0, &[]);
+    assert_eq!(pids(m, "deploy", &WORKERS), before);
+    m.sh("ln -sfn two /srv/current");
+    expect(&copse(m, &["apply", "deploy"]), 0, &["/srv/current/REVISION", "web@4  ready"]);
+    let between = pids(m, "deploy", &WORKERS);
+    assert!((0..4).all(|at| before[at] != between[at]));
+    // As a package does it: the new file takes the old one's name.
+    m.sh("sed 's/it is bad/it is worse/' /srv/two/serve-http > /srv/two/new; chmod 755 /srv/two/new; mv /srv/two/new /srv/two/serve-http");
+    expect(&copse(m, &["apply", "deploy"]), 0, &["serve-http", "web@4  ready"]);
+    let after = pids(m, "deploy", &WORKERS);
+    assert!((0..4).all(|at| between[at] != after[at]));
+    drop(group);
+    m.remove("/srv");
+}
+
+fn an_apply_that_is_killed_anywhere_is_simply_run_again(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let text = |value: u32| {
+        let address = if value % 4 == 3 { "9106" } else { "9105" };
+        web(address, &format!("VALUE = \"{value}\""))
+    };
+    let group = m.group("cut", &text(0));
+    group.start();
+    for value in 1..=20 {
+        m.write(&group.file(), &text(value));
+        // A moment that nobody chose; an apply takes about a second here.
+        m.sh("copse apply cut >/dev/null 2>&1 & sleep 0.$(shuf -i 0-9 -n 1)$(shuf -i 0-9 -n 1); kill -9 $! || true; wait $! || true");
+        let output = copse(m, &["apply", "cut"]);
+        expect(&output, 0, &[]);
+        assert_eq!(values(m, "cut"), vec![value.to_string(); 4], "{}", output.stdout);
+        let again = copse(m, &["apply", "--json", "cut"]);
+        assert!(again.stdout.contains(r#""changed":false"#), "{}", again.stdout);
+        assert_eq!(m.property("cut-web.socket", "ActiveState"), "active");
+    }
+}
+
+fn an_apply_that_is_interrupted_holds_what_it_did_not_come_to(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let slow = |value: &str| web("9107", value) + "    min-ready-sec = \"1s\"\n";
+    let group = m.group("stopped", &slow("VALUE = \"1\""));
+    group.start();
+    let before = pids(m, "stopped", &WORKERS);
+    m.write(&group.file(), &slow("VALUE = \"2\""));
+    let apply = m.spawn(&["sh", "-c", "echo $$ > /run/apply-pid; exec copse apply stopped"]);
+    m.wait_until("the first is another", SOON, || {
+        m.property("stopped-web@1.service", "MainPID") != before[0].to_string()
+    });
+    m.sh("kill -HUP $(cat /run/apply-pid); kill -TERM $(cat /run/apply-pid)");
+    let output = apply.finish(SOON);
+    expect(&output, 6, &["interrupted"]);
+    assert_eq!(pids(m, "stopped", &WORKERS[1..]), before[1..]);
+    m.kill_and_wait("stopped-web@4.service");
+    assert_eq!(values(m, "stopped"), ["2", "1", "1", "1"]);
+    expect(&copse(m, &["apply", "stopped"]), 0, &["web@4  ready"]);
+    assert_eq!(values(m, "stopped"), ["2"; 4]);
+}
+
+fn of_two_applies_at_once_the_second_waits_or_says_that_it_cannot(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let slow = |value: &str| web("9108", value) + "    min-ready-sec = \"500ms\"\n";
+    let group = m.group("twice", &slow("VALUE = \"1\""));
+    group.start();
+    m.write(&group.file(), &slow("VALUE = \"2\""));
+    let first = m.spawn(&["copse", "apply", "twice"]);
+    m.wait_until("the first apply is at it", SOON, || m.exists("/run/copse/pins/twice"));
+    expect(&copse(m, &["apply", "twice"]), 10, &["another copse is at `twice`"]);
+    let second = m.spawn(&["copse", "apply", "--wait", "--json", "twice"]);
+    expect(&first.finish(SOON), 0, &["web@4  ready"]);
+    let pids_after = pids(m, "twice", &WORKERS);
+    expect(&second.finish(SOON), 0, &[r#""changed":false"#]);
+    assert_eq!(pids(m, "twice", &WORKERS), pids_after);
+}
+
+fn an_address_changes_with_its_service_down(m: &Machine) {
+    m.write_program("/usr/local/bin/serve-http", SERVER);
+    let group = m.group("moved", &web("9109", "VALUE = \"1\""));
+    group.start();
+    let requests = load(m, "9109", 3);
+    m.write(&group.file(), &web("9110", "VALUE = \"1\""));
+    expect(&copse(m, &["apply", "moved"]), 0, &["web.socket  ready", "web@4"]);
+    // Whoever asks at the old address learns that nobody is there; at the new one somebody is.
+    requests.finish(SOON);
+    done(load(m, "9110", 1));
+    assert!(m.property("moved-web.socket", "Listen").contains("9110"));
+    assert_ne!(m.run(&["wrk", "-d", "1s", "http://127.0.0.1:9109/"]).status, 0);
+}
+
+fn a_broken_file_keeps_only_its_own_group_from_being_applied(m: &Machine) {
+    stand_in::install(m);
+    let good = m.group("good", GROUP);
+    let broken = m.group("broken", GROUP);
+    good.start();
+    broken.start();
+    let before = pids(m, "broken", &["one"]);
+    m.write(&good.file(), &another_value(GROUP));
+    m.write(&broken.file(), "[process.one]\nexce = \"/bin/true\"\n");
+    let good_before = pids(m, "good", &["one"]);
+    expect(&copse(m, &["apply"]), 5, &["exce", "one", "ready"]);
+    assert_ne!(pids(m, "good", &["one"]), good_before);
+    assert_eq!(pids(m, "broken", &["one"]), before);
+    expect(&copse(m, &["apply", "good"]), 0, &[]);
+}
+
+fn nothing_is_started_of_a_group_that_is_not_active(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("asleep", GROUP);
+    m.write(&group.file(), &another_value(GROUP));
+    expect(&copse(m, &["apply", "asleep"]), 0, &["not active"]);
+    assert_eq!(m.property("asleep-one.service", "ActiveState"), "inactive");
+    group.start();
+    let environment = m.property("asleep-one.service", "Environment");
+    assert!(environment.contains("VALUE=2"), "{environment}");
+}
+
+fn a_users_group_is_applied(m: &Machine) {
+    stand_in::install(m);
+    let user = m.user(2001);
+    let file = format!("{}/.config/copse/own.toml", user.home());
+    user.write(&file, GROUP);
+    user.reload();
+    user.systemctl(&["start", "own.target"]);
+    let before = pids(&user, "own", &["one", "pool@1", "kept"]);
+    user.write(&file, &another_value(GROUP));
+    expect(&copse(&user, &["--user", "apply", "own"]), 0, &["pool@2", "ready"]);
+    let after = pids(&user, "own", &["one", "pool@1", "kept"]);
+    assert!(after[0] != before[0] && after[1] != before[1] && after[2] == before[2]);
+    user.systemctl(&["stop", "own.target"]);
+    m.remove(&format!("{}/.config/copse", user.home()));
+    user.reload();
+}
+
+fn who_is_not_root_is_told_so(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("theirs", GROUP);
+    group.start();
+    let before = pids(m, "theirs", &["one"]);
+    m.write(&group.file(), &another_value(GROUP));
+    let nobody = ["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse", "apply", "theirs"];
+    expect(&m.run(&nobody), 77, &["not allowed"]);
+    assert_eq!(pids(m, "theirs", &["one"]), before);
+    assert!(!m.exists("/run/copse/pins/theirs"));
+}
