@@ -6,6 +6,8 @@
 # make install  programs, units and manual pages, below DESTDIR
 # make html     the manual as web pages, in target/manual
 # make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
+# make corpus CORPUS=DIR  imports files of other process managers that others wrote, DIR/supervisord/*.conf, and compares with
+#               what is known of each, *.expected.json
 # make bench    how long the generator takes, against `cp -r` and podman's generator, and how soon a server's readiness
 #               is known, against shell and s6: tables in markdown
 
@@ -163,6 +165,14 @@ fuzz: prerequisites
 	    while read -r file; do cp "$$file" "fuzz/corpus/group/seed-$${file//\//-}"; done
 	RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run group -- \
 	    -dict=fuzz/words -max_total_time=$(DURATION) -max_len=4096 -timeout=10
+
+# --- other people's files ---------------------------------------------------------------------------
+
+CORPUS :=
+.PHONY: corpus
+corpus:
+	$(if $(CORPUS),,$(error make corpus CORPUS=DIR))
+	COPSE_CORPUS="$(abspath $(CORPUS))" $(CARGO) test --test import -- --ignored --nocapture corpus::
 
 # --- to look at -------------------------------------------------------------------------------------
 

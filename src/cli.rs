@@ -22,6 +22,7 @@ mod graph;
 mod habits;
 mod hold;
 mod host;
+mod import;
 mod input;
 mod internal;
 mod journal;
@@ -105,6 +106,7 @@ enum Verb {
     Thaw(freeze::Thaw),
     Setup(setup::Setup),
     Run(run::Run),
+    Import(import::Import),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -169,6 +171,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Thaw(thaw) => thaw.run(scope),
         Verb::Setup(setup) => setup.run(scope),
         Verb::Run(run) => run.run(scope),
+        Verb::Import(import) => import.run(scope),
         Verb::Internal(internal) => internal.run(scope),
     }
 }

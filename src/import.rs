@@ -1,8 +1,10 @@
 //! What other process managers' files become: a group file that means the same, and notes on what it can't say.
 
+pub mod accepted;
 pub mod dotenv;
 pub mod group_file;
 pub mod procfile;
+pub mod supervisord;
 
 /// Something about a line of a file that is imported.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -32,7 +32,9 @@ mod value;
 mod version;
 
 pub use command::{LONGEST_WORD, is_plain_word, toml_string};
+pub use grammar::SIGNALS;
 pub use group::{Context, document, read};
+pub use instances::MOST_INSTANCES;
 pub use text::{is_variable, spelled};
 pub use version::left_out;
 

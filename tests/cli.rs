@@ -519,3 +519,79 @@ fn a_verb_of_another_tool_gets_a_hint() {
         assert_eq!((ran.stderr.lines().count(), ran.stdout.as_str(), ran.status), (1, "", 2), "{ran:?}");
     }
 }
+
+const SUPERVISORD: &str = "\
+[supervisord]
+
+[program:web]
+command=/usr/bin/web --port %(ENV_PORT)s
+stopasgroup=true
+";
+
+#[test]
+fn import_prints_a_group_file_and_its_exit_says_whether_that_is_all() {
+    let root = Root::new(&[]);
+    fs::write(root.path("supervisord.conf"), SUPERVISORD).unwrap();
+    fs::write(root.path("vars"), "PORT=8080\n").unwrap();
+    let import = |arguments: &[&str]| -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+        command.args(["import", "supervisord"]).args(arguments).env_clear().current_dir(root.path(""));
+        command.output().unwrap().into()
+    };
+    let all = import(&["supervisord.conf", "--env", "vars"]);
+    assert_eq!(all.status, 0, "{all:?}");
+    assert!(all.stdout.contains("exec = \"/usr/bin/web --port 8080\"\n"), "{}", all.stdout);
+    assert_data_eq!(
+        all.stderr,
+        str![[r#"
+1 process of supervisord's in group `supervisord`: nothing wrong
+
+"#]]
+    );
+
+    let noted = import(&["supervisord.conf", "--name", "shop", "--format", "short"]);
+    assert_eq!(noted.status, 11, "{noted:?}");
+    assert!(noted.stdout.contains("exec = \"/usr/bin/web --port {env:PORT...}\"\n"), "{}", noted.stdout);
+    assert!(
+        noted.stderr.contains("supervisord.conf:4:1: note[works-otherwise]: `%(ENV_PORT)s` has no value"),
+        "{noted:?}"
+    );
+
+    fs::write(root.path("bad.conf"), "[program:web]\ncommand=date +%Y\n").unwrap();
+    let failed = import(&["bad.conf"]);
+    assert_eq!((failed.status, &*failed.stdout), (1, ""), "{failed:?}");
+    assert!(failed.stderr.contains("error[not-imported]: `command`: `%Y` isn't"), "{failed:?}");
+    assert_eq!(import(&["missing.conf"]).status, 1);
+    assert_eq!(import(&[]).status, 2);
+}
+
+#[test]
+fn import_writes_a_file_that_passes_the_check_and_overwrites_none() {
+    let root = Root::new(&[]);
+    let (conf, output) = (root.path("supervisord.conf"), root.path("etc/copse/shop.toml"));
+    fs::write(&conf, SUPERVISORD).unwrap();
+    let import = || -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+        command.args(["import", "supervisord", "--env-from-process", "--output"]).arg(&output).arg(&conf);
+        command.env_clear().env("PORT", "80").output().unwrap().into()
+    };
+    assert_eq!(import().status, 0);
+    let text = fs::read_to_string(&output).unwrap();
+    assert!(text.contains("--port 80\""), "{text}");
+    assert_eq!(root.run(&["check"]).status, 0);
+    let again = import();
+    assert_eq!(again.status, 1);
+    assert!(again.stderr.contains("is there already, and isn't overwritten"), "{again:?}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), text);
+}
+
+#[test]
+fn import_explains_what_becomes_of_each_option() {
+    let explained: Ran =
+        Command::new(env!("CARGO_BIN_EXE_copse")).args(["import", "--explain"]).output().unwrap().into();
+    assert_eq!(explained.status, 0);
+    assert!(explained.stdout.starts_with("[program:NAME]\n  command "), "{}", explained.stdout);
+    let same: Ran =
+        Command::new(env!("CARGO_BIN_EXE_copse")).args(["import", "supervisord", "--explain"]).output().unwrap().into();
+    assert_eq!(same, explained);
+}

@@ -29,7 +29,12 @@ mod setups;
 const CASES: &str = "tests/errors";
 
 /// Codes whose case is a test of another file: (code, file, the test's function).
-const ELSEWHERE: &[(Code, &str, &str)] = &[(Code::Internal, "src/pipeline.rs", "a_panic_becomes_a_diagnostic")];
+const ELSEWHERE: &[(Code, &str, &str)] = &[
+    (Code::Internal, "src/pipeline.rs", "a_panic_becomes_a_diagnostic"),
+    (Code::NotImported, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
+    (Code::LeftOut, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
+    (Code::Otherwise, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

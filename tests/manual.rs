@@ -177,3 +177,33 @@ fn groff_has_nothing_to_say_against_the_pages() {
         assert!(output.status.success() && said.is_empty(), "{}: {said}", page.display());
     }
 }
+
+#[test]
+fn every_option_of_the_import_is_in_the_manual() {
+    let page = include_str!("../man/copse-import.1");
+    let documented: BTreeSet<String> = options(&plain(page)).union(&options(&plain(COMMAND))).cloned().collect();
+    let help = options(&said_by(env!("CARGO_BIN_EXE_copse"), &["import", "supervisord", "--help"]));
+    let missing: Vec<_> = help.difference(&documented).cloned().collect();
+    assert!(help.len() > 5 && missing.iter().all(|option| option == "--help"), "{missing:?}");
+}
+
+#[test]
+fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
+    use copse::import::supervisord::options::KINDS;
+
+    let page = include_str!("../man/copse-import.1");
+    let mut table = String::new();
+    let roff = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    for kind in KINDS {
+        table += &format!(".SS {}\n", roff(&kind.header()));
+        if let Some(sentence) = kind.sentence() {
+            table += &format!("{}\n", roff(&sentence));
+        }
+        for row in kind.rows {
+            table += &format!(".TP\n\\fB{}\\fR\n{}\n", roff(row.option), roff(&row.sentence()));
+        }
+    }
+    let written =
+        page.split_once(".\\\" The table.\n").and_then(|(_, rest)| rest.split_once(".SH SEE ALSO")).unwrap().0;
+    assert!(written == table, "man/copse-import.1 should have:\n{table}");
+}

@@ -27,6 +27,8 @@ pub enum Exit {
     Starting,
     /// Another copse is at it.
     Locked,
+    /// It is imported, and not all of it means the same.
+    WithNotes,
     /// The caller may not do this.
     NotAllowed,
     /// As another program ended that it was about: a process of `copse run`, or a copse on another host.
@@ -47,6 +49,7 @@ impl From<Exit> for ExitCode {
             Exit::Degraded => 8,
             Exit::Starting => 9,
             Exit::Locked => 10,
+            Exit::WithNotes => 11,
             Exit::NotAllowed => 77,
             Exit::Of(status) => status,
         })

@@ -45,7 +45,7 @@ pub fn systemd_version() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(i64::from(Systemd::OLDEST.version)..)
 }
 
-fn group_name(text: &str) -> Result<GroupName, &'static str> {
+pub(super) fn group_name(text: &str) -> Result<GroupName, &'static str> {
     GroupName::new(text)
         .ok_or("a group's name begins with a letter or a digit and holds letters, digits, `_`, `.`, `-`")
 }

@@ -106,6 +106,9 @@ codes! {
         Clash "clash",
         /// The group's units couldn't be written.
         Write "write",
+        /// A program of another process manager that can't be imported: that process manager would refuse the file, something
+        /// isn't known that can't be guessed, or no unit could say the same. The others are imported.
+        NotImported "not-imported",
         /// A mistake in copse itself, met while this group was worked on: please report it. Other groups aren't touched.
         Internal "internal",
     }
@@ -124,8 +127,13 @@ codes! {
         OneCommand "one-command",
         /// A drop-in directory for a group that has no file: nothing was read.
         NoGroup "no-group",
+        /// A setting of another process manager that the group file doesn't have: there is something else for it, it needs a value
+        /// that isn't known, or nothing corresponds to it.
+        LeftOut "left-out",
     }
     Note {
+        /// A setting of another process manager that is imported and works a little differently.
+        Otherwise "works-otherwise",
         /// Left out in user scope, where the unit doesn't exist.
         UserScope "user-scope",
         /// The systemd that the units are for doesn't have the directive yet, or not any more; it was left out.

@@ -60,6 +60,20 @@ impl GroupFile {
     pub fn setup(&mut self, name: &str) -> &mut Table {
         member(&mut self.setup, name)
     }
+
+    /// Takes a process out, also of what others are after.
+    pub fn remove_process(&mut self, name: &str) {
+        self.processes.retain(|(known, _)| known != name);
+        for (_, table) in self.processes.iter_mut().chain(&mut self.setup) {
+            if let Some(Value::Array(after)) = table.get("after") {
+                let rest: Vec<Value> = after.iter().filter(|other| **other != Value::from(name)).cloned().collect();
+                match rest.is_empty() {
+                    true => table.remove("after"),
+                    false => table.set("after", rest),
+                }
+            }
+        }
+    }
 }
 
 fn member<'m>(members: &'m mut Vec<(String, Table)>, name: &str) -> &'m mut Table {
@@ -131,8 +145,7 @@ impl Value {
     #[must_use]
     pub fn command(argv: &[Text]) -> Option<Self> {
         let words: Vec<String> = argv.iter().map(model::spelled).collect::<Option<_>>()?;
-        let several = |word: &Text| word.has(|piece| matches!(piece, model::Piece::EnvWords(_)));
-        if !words.is_empty() && words.iter().all(|word| model::is_plain_word(word)) && !argv.iter().any(several) {
+        if !words.is_empty() && words.iter().all(|word| model::is_plain_word(word)) {
             return Some(Self::String(words.join(" ")));
         }
         Some(Self::Array(words.into_iter().map(Self::String).collect()))

@@ -27,6 +27,7 @@ mod examples;
 mod failing;
 mod group;
 mod health;
+mod importing;
 mod judging;
 mod machine;
 mod planning;
@@ -93,6 +94,7 @@ const SITUATIONS: &[&[Situation]] = &[
     health::SITUATIONS,
     run::SITUATIONS,
     run::ending::SITUATIONS,
+    importing::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.

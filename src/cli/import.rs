@@ -1,0 +1,121 @@
+//! `copse import`: another process manager's files become a group file.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _, stderr};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::report::{self, Report};
+use super::{Exit, complain};
+use crate::diagnostic::{Diagnostics, Severity};
+use crate::scope::Scope;
+use crate::unit::name::GroupName;
+
+mod supervisord;
+
+/// Make a group file of another process manager's files.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub struct Import {
+    /// Say what becomes of each option, and import nothing.
+    #[arg(long)]
+    explain: bool,
+
+    #[command(subcommand)]
+    from: Option<From>,
+}
+
+#[derive(Debug, Subcommand)]
+enum From {
+    Supervisord(supervisord::Supervisord),
+}
+
+impl Import {
+    /// Writes the group file, and says on the standard error what isn't as it was.
+    pub fn run(self, scope: Scope) -> Exit {
+        match self.from {
+            Some(From::Supervisord(supervisord)) => supervisord.run(scope),
+            None => print(&supervisord::explanation()),
+        }
+    }
+}
+
+/// Where the group file goes, and how the report looks.
+#[derive(Debug, Args)]
+struct Output {
+    /// The group's name [default: the name of the output, or else of the first file, without its suffix].
+    #[arg(long, value_name = "GROUP", value_parser = super::input::group_name)]
+    name: Option<GroupName>,
+
+    /// Write the group file here, where no file may be yet [default: the standard output].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    report: Report,
+}
+
+impl Output {
+    /// The group's name, from the options or from a file that is imported.
+    fn group(&self, file: Option<&Path>) -> GroupName {
+        let stem = |path: &Path| {
+            let stem = path.file_stem()?.to_string_lossy();
+            let safe = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
+            GroupName::new(stem.chars().map(safe).collect::<String>().trim_start_matches(['_', '.', '-']))
+        };
+        let toml = self.output.as_deref().filter(|path| path.extension().is_some_and(|suffix| suffix == "toml"));
+        let fallback = || GroupName::new("imported").expect("it is a name");
+        self.name.clone().or_else(|| toml.and_then(stem)).or_else(|| file.and_then(stem)).unwrap_or_else(fallback)
+    }
+
+    /// Prints the report, and writes the group file if there is one.
+    fn finish(&self, group_file: Option<&str>, diagnostics: &Diagnostics, summary: &str) -> Exit {
+        let said = self.report.text(diagnostics.iter(), &stderr());
+        let gap = if said.is_empty() { "" } else { "\n" };
+        let _ = write!(stderr(), "{said}{gap}");
+        if self.report.format == report::Format::Auto {
+            let _ = writeln!(stderr(), "{summary}: {}", report::Counts::of(diagnostics.iter()));
+        }
+        let Some(text) = group_file else {
+            complain(format_args!("nothing is left to be imported"));
+            return Exit::Failed;
+        };
+        if self.write(text) != Exit::Done || diagnostics.has_errors() {
+            return Exit::Failed;
+        }
+        match diagnostics.iter().map(crate::diagnostic::Diagnostic::severity).next() {
+            None => Exit::Done,
+            Some(Severity::Error | Severity::Warning | Severity::Note) => Exit::WithNotes,
+        }
+    }
+
+    fn write(&self, text: &str) -> Exit {
+        let Some(path) = &self.output else { return print(text) };
+        let written = File::options().write(true).create_new(true).open(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        match written {
+            Ok(()) => Exit::Done,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                complain(format_args!("`{}` is there already, and isn't overwritten", path.display()));
+                Exit::Failed
+            }
+            Err(error) => {
+                complain(format_args!("`{}` can't be written: {error}", path.display()));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+fn print(text: &str) -> Exit {
+    match report::print(text) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            complain(format_args!("the text can't be written: {error}"));
+            Exit::Failed
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `copse import supervisord`
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{Exit, Output, complain};
+use crate::diagnostic::{Code, Diagnostic, SourceFile};
+use crate::import::dotenv;
+use crate::import::supervisord::config::{self, World};
+use crate::import::supervisord::glob;
+use crate::import::supervisord::options::KINDS;
+use crate::import::supervisord::translate::translate;
+use crate::scope::Scope;
+
+/// Import supervisord's programs.
+#[derive(Debug, Args)]
+pub struct Supervisord {
+    /// supervisord.conf, and files to be read as if it included them.
+    #[arg(value_name = "FILE", required_unless_present = "explain")]
+    files: Vec<PathBuf>,
+
+    /// Say what becomes of each option, and import nothing.
+    #[arg(long, exclusive = true)]
+    explain: bool,
+
+    /// A file of variables, one `NAME=value` a line, for `%(ENV_NAME)s`.
+    #[arg(long, value_name = "FILE")]
+    env: Vec<PathBuf>,
+
+    /// Take the variables of this process for `%(ENV_NAME)s` as well.
+    #[arg(long)]
+    env_from_process: bool,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Supervisord {
+    /// Reads all files, and writes the group file.
+    pub fn run(self, scope: Scope) -> Exit {
+        if self.explain {
+            return super::print(&explanation());
+        }
+        let (files, environment) = match (self.read_files(), self.environment()) {
+            (Ok(files), Ok(environment)) => (files, environment),
+            (Err(why), _) | (_, Err(why)) => {
+                complain(format_args!("{why}"));
+                return Exit::Failed;
+            }
+        };
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+        let group = self.output.group(self.files.first().map(PathBuf::as_path));
+        let config = config::read(files, &World { environment, host, include: &included });
+        let imported = translate(&config, &group, scope);
+        let text = (!imported.members.is_empty()).then(|| imported.file.to_string());
+        let processes = match imported.members.len() {
+            1 => "1 process".to_owned(),
+            count => format!("{count} processes"),
+        };
+        let summary = format!("{processes} of supervisord's in group `{group}`");
+        self.output.finish(text.as_deref(), &imported.diagnostics, &summary)
+    }
+
+    fn read_files(&self) -> Result<Vec<SourceFile>, String> {
+        let read = |path: &PathBuf| {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            read(absolute).map_err(|diagnostic| diagnostic.line())
+        };
+        self.files.iter().map(read).collect()
+    }
+
+    fn environment(&self) -> Result<BTreeMap<String, String>, String> {
+        let mut environment = BTreeMap::new();
+        if self.env_from_process {
+            // What isn't UTF-8 can't be written into a group file.
+            environment.extend(
+                std::env::vars_os()
+                    .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+            );
+        }
+        for path in &self.env {
+            let file = read(path.clone()).map_err(|diagnostic| diagnostic.line())?;
+            let variables = dotenv::read(&file.text).variables;
+            environment.extend(variables.into_iter().map(|variable| (variable.name, variable.value)));
+        }
+        Ok(environment)
+    }
+}
+
+fn read(path: PathBuf) -> Result<SourceFile, Diagnostic> {
+    let bytes = std::fs::read(&path)
+        .map_err(|error| Diagnostic::file(Code::Unreadable, &path, format!("can't be read: {error}")))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, &path, "the file isn't UTF-8 text"))?;
+    Ok(SourceFile { path, text })
+}
+
+/// The files that a pattern of `[include]` matches, sorted.
+fn included(pattern: &str) -> Vec<Result<SourceFile, Diagnostic>> {
+    let names = |directory: &Path| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    };
+    let mut paths = glob::paths(pattern, &names);
+    paths.retain(|path| path.symlink_metadata().is_ok());
+    paths.into_iter().map(read).collect()
+}
+
+/// The table of options.
+pub(super) fn explanation() -> String {
+    let mut text = String::new();
+    for kind in KINDS {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}", kind.header());
+        if let Some(sentence) = kind.sentence() {
+            let _ = writeln!(text, "  {sentence}");
+        }
+        for row in kind.rows {
+            let _ = writeln!(text, "  {:<27} {}", row.option, row.sentence());
+        }
+    }
+    text
+}

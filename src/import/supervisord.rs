@@ -1,0 +1,12 @@
+//! supervisord's files.
+
+pub mod config;
+mod datatypes;
+pub mod expanded;
+pub mod glob;
+pub mod ini;
+pub mod options;
+pub mod percent;
+mod program;
+mod shlex;
+pub mod translate;

@@ -1,0 +1,254 @@
+//! What ran under supervisord runs as before: Debian's supervisor first, then the group that was imported from its file.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::compare::{Input, normalized};
+use crate::machine::Machine;
+use crate::scope::{Scope, Spawned};
+
+const CONF: &str = "/srv/leaving/supervisord.conf";
+
+/// Redis and a web server from Debian's packages, and stand-ins for what ends in all the ways there are.
+const PROGRAMS: &str = r#"
+[unix_http_server]
+file=/run/leaving/supervisor.sock
+
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
+
+[supervisorctl]
+serverurl=unix:///run/leaving/supervisor.sock
+
+[supervisord]
+pidfile=/run/leaving/supervisord.pid
+logfile=/run/leaving/supervisord.log
+environment=SHARED="from all",WHERE="%(here)s"
+
+[program:redis]
+command=/usr/bin/redis-server --port 0 --unixsocket /run/leaving/redis.sock --save '' ; in memory
+user=redis
+priority=1
+umask=077
+
+[program:web]
+command=python3 -m http.server --bind 127.0.0.1 --directory /srv/leaving 81%(process_num)02d
+process_name=%(program_name)s_%(process_num)02d
+numprocs=3
+numprocs_start=1
+directory=/srv/leaving/www
+user=u2001
+umask=027
+stopsignal=INT
+environment=SHARED="mine",PERCENT="100%%",QUOTED='a "b" \c',NUMBER="%(process_num)02d"
+
+[program:signalled]
+command=/srv/leaving/signalled "two words" $HOME 'a\b' %%h {instance}
+stopsignal=USR1
+
+[program:ends-well]
+command=/srv/leaving/ends ends-well 0
+autostart=false
+startsecs=0
+
+[program:expects-three]
+command=/srv/leaving/ends expects-three 3
+autostart=false
+exitcodes=0,3
+startsecs=0
+
+[program:ends-badly]
+command=/srv/leaving/ends ends-badly 1
+autostart=false
+startsecs=0
+
+[program:never-again]
+command=/srv/leaving/ends never-again 1
+autostart=false
+autorestart=false
+startsecs=0
+
+[program:always-again]
+command=/srv/leaving/ends always-again 0
+autostart=false
+autorestart=true
+startsecs=0
+"#;
+
+/// Writes down which signal ends it, and lets nobody wait for its child.
+const SIGNALLED: &str = r#"#!/usr/bin/python3 -IS
+import signal, sys
+def end(number, frame):
+    with open("/run/leaving/signal", "w") as file:
+        file.write(signal.Signals(number).name)
+    sys.exit(0)
+for number in signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP:
+    signal.signal(number, end)
+while True:
+    signal.pause()
+"#;
+
+/// Counts its starts, and ends with the status that it is told.
+const ENDS: &str = "#!/bin/sh\necho start >>\"/run/leaving/$1.starts\"\nexit \"$2\"\n";
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// What somebody who looks sees of a process.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    argv: Vec<String>,
+    environment: BTreeMap<String, String>,
+    user: String,
+    directory: String,
+    umask: String,
+}
+
+/// Who runs the programs.
+trait Supervisor {
+    /// The process of that name in supervisord's file, if it runs.
+    fn pid(&self, name: &str) -> Option<u32>;
+    fn start(&self, name: &str);
+    fn stop(&self, name: &str);
+}
+
+struct Supervisord<'m>(&'m Machine);
+
+impl Supervisord<'_> {
+    fn ctl(&self, words: &[&str]) -> String {
+        self.0.run(&[&["supervisorctl", "-c", CONF], words].concat()).stdout
+    }
+}
+
+impl Supervisor for Supervisord<'_> {
+    fn pid(&self, name: &str) -> Option<u32> {
+        self.ctl(&["pid", name]).trim().parse().ok().filter(|pid| *pid > 0)
+    }
+
+    fn start(&self, name: &str) {
+        self.ctl(&["start", name]);
+    }
+
+    fn stop(&self, name: &str) {
+        self.ctl(&["stop", name]);
+    }
+}
+
+/// The imported group, with the unit of each process.
+struct Imported<'m>(&'m Machine, BTreeMap<String, String>);
+
+impl Supervisor for Imported<'_> {
+    fn pid(&self, name: &str) -> Option<u32> {
+        self.0.property(&self.1[name], "MainPID").parse().ok().filter(|pid| *pid > 0)
+    }
+
+    fn start(&self, name: &str) {
+        self.0.systemctl(&["start", &self.1[name]]);
+    }
+
+    fn stop(&self, name: &str) {
+        self.0.systemctl(&["stop", &self.1[name]]);
+    }
+}
+
+const STAYING: &[&str] = &["redis:redis", "web:web_01", "web:web_02", "web:web_03", "signalled:signalled"];
+
+pub fn what_ran_under_supervisord_runs_as_before(m: &Machine) {
+    m.ok(&["mkdir", "-p", "/srv/leaving/www", "/run/leaving"]);
+    m.ok(&["chmod", "1777", "/run/leaving"]);
+    m.write(CONF, PROGRAMS);
+    m.write_program("/srv/leaving/signalled", SIGNALLED);
+    m.write_program("/srv/leaving/ends", ENDS);
+
+    let daemon: Spawned = m.spawn(&["supervisord", "--nodaemon", "-c", CONF]);
+    let before = observe(m, &Supervisord(m));
+    m.ok(&["supervisorctl", "-c", CONF, "shutdown"]);
+    assert_eq!(daemon.finish(SOON).status, 0);
+    m.sh("rm -f /run/leaving/*");
+
+    let file = "/etc/copse/leaving.toml";
+    m.ok(&["mkdir", "-p", "/etc/copse"]);
+    let imported = m.run(&["copse", "import", "supervisord", CONF, "--output", file]);
+    assert_eq!(imported.status, 11, "{}", imported.stderr);
+    m.ok(&["copse", "check", "leaving"]);
+    let group = m.group("leaving", &m.read(file));
+    group.start();
+    let after = observe(m, &Imported(m, units()));
+    assert_eq!(after, before);
+    drop(group);
+    m.sh("rm -rf /run/leaving /srv/leaving");
+}
+
+/// The unit that each of supervisord's processes is in the group.
+fn units() -> BTreeMap<String, String> {
+    let input = Input {
+        files: vec![(CONF.to_owned(), PROGRAMS.to_owned())],
+        environment: BTreeMap::new(),
+        host: String::new(),
+    };
+    let unit = |member: copse::import::supervisord::translate::Member| {
+        let instance = member.instance.map(|name| format!("@{name}")).unwrap_or_default();
+        (member.was, format!("leaving-{}{instance}.service", member.process))
+    };
+    input.import().members.into_iter().map(unit).collect()
+}
+
+/// Everything that is promised to be the same: what the processes are, and what becomes of them.
+fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
+    m.wait_until("all processes run", SOON, || STAYING.iter().all(|name| by.pid(name).is_some()));
+    m.wait_until("Redis answers", SOON, || {
+        m.run(&["redis-cli", "-s", "/run/leaving/redis.sock", "ping"]).stdout.trim() == "PONG"
+    });
+    let fetch = "import sys, urllib.request; urllib.request.urlopen('http://127.0.0.1:8103/supervisord.conf')";
+    m.wait_until("the last web server answers", SOON, || m.run(&["python3", "-c", fetch]).status == 0);
+    let seen = STAYING.iter().map(|name| seen(m, by.pid(name).expect("it runs"))).collect();
+    let mut happened = Vec::new();
+    for (name, signal) in
+        [("web:web_02", "KILL"), ("web:web_03", "TERM"), ("web:web_01", "SEGV"), ("redis:redis", "KILL")]
+    {
+        let old = by.pid(name).expect("it runs");
+        m.ok(&["kill", "-s", signal, &old.to_string()]);
+        m.wait_until("another process takes its place", SOON, || by.pid(name).is_some_and(|pid| pid != old));
+        happened.push(format!("{name} is back after {signal}"));
+    }
+    by.stop("signalled:signalled");
+    m.wait_until("it was told to end", SOON, || m.exists("/run/leaving/signal"));
+    happened.push(format!("stopped by {}", m.read("/run/leaving/signal")));
+    let starts = |name: &str| m.run(&["cat", &format!("/run/leaving/{name}.starts")]).stdout.lines().count();
+    for name in ["ends-well", "expects-three", "never-again", "ends-badly", "always-again"] {
+        by.start(&format!("{name}:{name}"));
+    }
+    // Those that come back have come back twice by the time that the others would have.
+    for name in ["ends-badly", "always-again"] {
+        m.wait_until("it is started again and again", SOON, || starts(name) > 2);
+        by.stop(&format!("{name}:{name}"));
+        happened.push(format!("{name} comes back"));
+    }
+    for name in ["ends-well", "expects-three", "never-again"] {
+        happened.push(format!("{name}: {} start", starts(name)));
+    }
+    (seen, happened)
+}
+
+fn seen(m: &Machine, pid: u32) -> Seen {
+    let texts = |file: &str| -> Vec<String> {
+        m.read(&format!("/proc/{pid}/{file}")).split_terminator('\0').map(str::to_owned).collect()
+    };
+    let status = m.read(&format!("/proc/{pid}/status"));
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    // Beyond what the file says each of the two managers sets variables of its own.
+    let said = ["SHARED", "WHERE", "PERCENT", "QUOTED", "NUMBER"];
+    let environment = texts("environ").into_iter().filter_map(|variable| {
+        let (name, value) = variable.split_once('=')?;
+        said.contains(&name).then(|| (name.to_owned(), value.to_owned()))
+    });
+    Seen {
+        argv: texts("cmdline"),
+        environment: environment.collect(),
+        user: m.ok(&["id", "-nu", &field("Uid:")]),
+        directory: normalized(&m.ok(&["readlink", &format!("/proc/{pid}/cwd")])),
+        umask: field("Umask:"),
+    }
+}

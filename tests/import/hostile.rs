@@ -1,0 +1,84 @@
+//! No input makes the import panic, and nothing that it says becomes a directive, a second command, or a key.
+
+use std::collections::BTreeMap;
+
+use copse::generate::{self, Target};
+use copse::systemd::Systemd;
+use copse::unit::syntax;
+use copse::unit::{Entry, UnitTree};
+use proptest::prelude::*;
+
+use crate::compare::{Input, group};
+use crate::random;
+
+fn input(text: String) -> Input {
+    let files = vec![("/srv/supervisor/supervisord.conf".to_owned(), text)];
+    Input { files, environment: BTreeMap::new(), host: "copse-test".to_owned() }
+}
+
+/// A file with `hostile` wherever text is free.
+fn with_everywhere(hostile: &str) -> Input {
+    let (quoted, percent) = (hostile.replace(['"', '\\'], ""), hostile.replace('%', "%%"));
+    // A line feed ends a value, unless the next line is indented; a comment would end one as well.
+    let quoted = quoted.replace('%', "%%").replace(['\n', '\r'], "\n ").replace([';', '#'], "");
+    let folded = percent.replace(['\n', '\r'], "\n ").replace([';', '#'], "").replace(['"', '\'', '\\'], "");
+    input(format!(
+        "[supervisord]\nenvironment=G=\"{quoted}\"\n[program:web]\ncommand=/bin/web {folded} \"x{quoted}\"\n\
+         environment=A=\"x{quoted}\",B=\"{quoted}\"\nstdout_logfile=/var/log/x{folded}\nunknown={folded}\n\
+         stopasgroup=true\n[program:other]\ncommand=/bin/other\nstopasgroup=true\n"
+    ))
+}
+
+fn units(input: &Input) -> Option<UnitTree> {
+    let imported = input.import();
+    if imported.members.is_empty() {
+        return None;
+    }
+    let group = group(&imported).unwrap_or_else(|why| panic!("it doesn't pass `copse check`: {why}"));
+    Some(generate::generate(&group, Target { systemd: Systemd::NEWEST, static_target: false }))
+}
+
+/// Every path with, of a file, its sections and directives.
+fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
+    let of = |entry: &Entry| match entry {
+        Entry::Link(target) => vec![target.display().to_string()],
+        Entry::File(text) => {
+            let read = syntax::directives(text).unwrap();
+            read.into_iter().map(|(section, name, _)| format!("[{section}] {name}")).collect()
+        }
+    };
+    tree.entries.iter().map(|(path, entry)| (path.clone(), of(entry))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_text_becomes_a_directive(
+        hostile in "([\\\\\n\r\"'%$; =\\[\\]#{}\t\u{1}|&-]|[a-z]|\nExecStart=/evil|\n\\[Service\\]\n|\\\\\n|\\$\\{A\\}|%i|\\{env:A\\}){0,12}"
+    ) {
+        let expected = skeleton(&units(&with_everywhere("x")).unwrap());
+        let tree = units(&with_everywhere(&hostile)).unwrap();
+        prop_assert_eq!(skeleton(&tree), expected);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        units(&input(text));
+    }
+
+    #[test]
+    fn no_lines_make_it_panic(
+        lines in prop::collection::vec(
+            "\\[(program|group|fcgi-program|eventlistener|supervisord|include|DEFAULT)(:[ -~]{0,8})?\\]|(command|environment|numprocs|process_name|socket|programs|files|directory|priority|user|umask|exitcodes|stopsignal)=[ -~é\u{0}\u{1}]{0,24}|[ \t]{0,2}[ -~]{0,20}|numprocs=99999999999999999999|numprocs_start=-9223372036854775808",
+            0..24,
+        ),
+        ending in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+    ) {
+        units(&input(lines.join(ending)));
+    }
+
+    #[test]
+    fn what_is_imported_passes_the_check(input in random::input()) {
+        units(&input);
+    }
+}
