@@ -11,7 +11,10 @@ const HABITS: &[(&[&str], &str)] = &[
         "`copse apply GROUP` does what a change of the files needs, `copse plan GROUP` shows it",
     ),
     (&["reread", "avail", "validate", "lint"], "`copse check` says what is wrong with the group files"),
-    (&["remove", "rm", "delete"], "`copse stop GROUP`, and then the group file can be removed"),
+    (
+        &["remove", "rm", "delete"],
+        "remove the group file or the process in it, and `copse apply GROUP` stops what is gone",
+    ),
     (&["signal", "hup", "term", "quit", "sigusr1"], "`copse kill --signal=HUP GROUP/PROCESS` sends a signal"),
     (&["clear", "flush"], "the log is the journal: see `journalctl --vacuum-time`"),
     (&["shutdown"], "`copse stop GROUP` stops a group; there is no daemon that could be shut down"),
@@ -36,8 +39,12 @@ const HABITS: &[(&[&str], &str)] = &[
     (&["exec", "shell"], "`systemd-run` and nsenter(1) run something beside a process"),
     // git, terraform
     (&["diff", "dry-run", "preview"], "`copse plan --diff GROUP` shows what changed, and what that needs"),
+    (&["rollback", "revert", "undo"], "`copse apply --rollback GROUP` goes back to the last complete apply"),
     // systemctl
-    (&["daemon-reload"], "`systemctl daemon-reload` reads the group files again"),
+    (
+        &["daemon-reload"],
+        "`systemctl daemon-reload` reads the group files again; `copse apply GROUP` does it where it is needed",
+    ),
     (&["try-restart", "bounce"], "`copse restart GROUP` restarts what runs, instance by instance"),
     (&["list-dependencies", "deps", "tree"], "`copse graph GROUP` draws who waits for whom"),
     (&["is-enabled"], "`systemctl is-enabled GROUP.target` says whether a group starts at boot"),
