@@ -4,6 +4,8 @@
 //! for each unit whose details are shown; those are asked together, so that there is one wait for all answers.
 
 mod read;
+mod watch;
+
 pub(super) use read::running;
 
 use std::io::stdout;
@@ -15,7 +17,7 @@ use super::named::Named;
 use super::report::{self, Color, columns};
 use super::{Exit, block_on, complain};
 use crate::generator;
-use crate::manager::connect;
+use crate::manager::{Connected, connect};
 use crate::model::Context;
 use crate::pipeline::{self, Outcome};
 use crate::plan::observe::Notes;
@@ -37,6 +39,10 @@ pub struct Status {
     /// Groups, processes or instances of them, or units.
     #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]")]
     names: Vec<String>,
+
+    /// Show it again whenever something changes, until it is interrupted.
+    #[arg(long, requires = "names")]
+    watch: bool,
 
     #[command(flatten)]
     output: Output,
@@ -73,33 +79,45 @@ impl Status {
             return List { output: self.output }.run(scope);
         }
         block_on(async move {
-            let (directories, outcome) = load(scope);
+            if self.watch {
+                return watch::watch(&self.names, &self.output, scope).await;
+            }
             let systemd = match connect(scope).await {
                 Ok(systemd) => systemd,
                 Err(error) => return failed(&error),
             };
-            let notes = Notes::read(&directories, Context { scope, cpus: generator::cpus() });
-            let (mut shown, mut exit) = (Vec::new(), Exit::Done);
-            for name in &self.names {
-                let named = Named::new(name, &outcome.groups);
-                let group = Group::new(scope, &named.group, &outcome);
-                match group.whole(&systemd, &directories, &notes, &named).await {
-                    Ok(Some(status)) => {
-                        exit = worse(exit, exit_of(&status));
-                        shown.push(status);
-                    }
-                    Ok(None) => {
-                        unknown(&named, &outcome);
-                        exit = worse(exit, Exit::NoSuchGroup);
-                    }
-                    Err(error) => return failed(&error),
-                }
+            match look(&self.names, scope, &systemd).await {
+                Ok((shown, exit)) => self.output.print(&shown, exit, whole),
+                Err(error) => failed(&error),
             }
-            self.output.print(&shown, exit, |all, look| {
-                all.iter().map(|status| render::render(status, look)).collect::<Vec<_>>().join("\n")
-            })
         })
     }
+}
+
+/// Everything about what is named, and how to exit for the worst of it.
+async fn look(names: &[String], scope: Scope, systemd: &Connected) -> zbus::Result<(Vec<Shown>, Exit)> {
+    let (directories, outcome) = load(scope);
+    let notes = Notes::read(&directories, Context { scope, cpus: generator::cpus() });
+    let (mut shown, mut exit) = (Vec::new(), Exit::Done);
+    for name in names {
+        let named = Named::new(name, &outcome.groups);
+        let group = Group::new(scope, &named.group, &outcome);
+        match group.whole(systemd, &directories, &notes, &named).await? {
+            Some(status) => {
+                exit = worse(exit, exit_of(&status));
+                shown.push(status);
+            }
+            None => {
+                unknown(&named, &outcome);
+                exit = worse(exit, Exit::NoSuchGroup);
+            }
+        }
+    }
+    Ok((shown, exit))
+}
+
+fn whole(all: &[Shown], look: Look) -> String {
+    all.iter().map(|status| render::render(status, look)).collect::<Vec<_>>().join("\n")
 }
 
 impl List {
@@ -125,15 +143,19 @@ impl List {
 }
 
 impl Output {
-    fn print(&self, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
+    fn text(&self, all: &[Shown], render: impl FnOnce(&[Shown], Look) -> String) -> String {
         let stdout = stdout();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
         let look = Look { colour: self.color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now };
-        let text = match self.json {
+        match self.json {
             true => all.iter().map(|status| json::render(status) + "\n").collect(),
             false => render(all, look),
-        };
+        }
+    }
+
+    fn print(&self, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
+        let text = self.text(all, render);
         match report::print(&text) {
             Ok(()) => exit,
             Err(error) => {

@@ -9,7 +9,7 @@ use zbus::connection::Builder;
 use zbus::{Connection, MatchRule, MessageStream};
 
 use crate::manager::private::PrivateSocket;
-use crate::manager::proxy::{MANAGER, ManagerProxy, SERVICE};
+use crate::manager::proxy::{MANAGER, MANAGER_PATH, ManagerProxy, SERVICE};
 use crate::manager::unit::{History, Listed, Monotonic, unit_path};
 use crate::scope::Scope;
 
@@ -258,6 +258,28 @@ impl Connected {
             }
         }
         Ok(signals)
+    }
+
+    /// Object paths of units whose properties change from now on (`PropertiesChanged`), and the manager's own when it has
+    /// read all units again (`Reloading`).
+    ///
+    /// As with [`Connected::ended_jobs`]: take them off at once.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn changes(&self) -> zbus::Result<impl Stream<Item = String> + Send + Unpin + use<>> {
+        let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).path_namespace(MANAGER_PATH).build()?;
+        let signals = self.signals(rule).await?;
+        Ok(signals.filter_map(|signal| {
+            let path = signal.ok().and_then(|signal| {
+                let head = signal.header();
+                let is = |member: &str| head.member().is_some_and(|found| found.as_str() == member);
+                // It is sent before and after; only then there is something to see.
+                let read = || is("Reloading") && signal.body().deserialize().is_ok_and(|begins: bool| !begins);
+                (is("PropertiesChanged") || read()).then(|| head.path().map(ToString::to_string))?
+            });
+            std::future::ready(path)
+        }))
     }
 
     /// The state of `units`, in the order the manager gives them; it loads those that weren't loaded.

@@ -5,6 +5,9 @@ use zbus::OwnedObjectPath;
 /// The interface of the manager itself.
 pub const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 
+/// The object of the manager itself; all others are below it.
+pub const MANAGER_PATH: &str = "/org/freedesktop/systemd1";
+
 /// The bus name of the service manager. On a private connection it is only decoration.
 pub const SERVICE: &str = "org.freedesktop.systemd1";
 

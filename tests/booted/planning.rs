@@ -15,6 +15,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_change_is_known_before_and_after_a_daemon_reload_by_hand),
     situation!(a_restart_by_hand_and_a_crash_bring_the_new_definition),
     situation!(the_status_tells_what_is_outdated_and_why),
+    situation!(a_watched_status_is_shown_again_when_something_changed),
     situation!(what_needs_no_restart_is_only_read),
     situation!(an_administrators_drop_in_counts),
     situation!(fewer_and_more_instances_a_new_and_a_removed_process),
@@ -162,6 +163,27 @@ fn the_status_tells_what_is_outdated_and_why(m: &Machine) {
     let value: Value = serde_json::from_str(&json).expect("an object");
     let unit = value["units"].as_array().expect("a list").iter().find(|unit| unit["name"] == "web@2").expect("a unit");
     assert_eq!(unit["outdated"][0]["directives"][0]["name"], "Environment", "{json}");
+}
+
+fn a_watched_status_is_shown_again_when_something_changed(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("plan", GROUP);
+    group.start();
+    let mut watched = m.spawn(&["copse", "status", "--watch", "--json", "plan"]);
+    let lines = |watched: &crate::scope::Spawned| watched.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
+    m.wait_until("it is shown", SOON, || lines(&watched).len() == 1);
+    m.systemctl(&["stop", "plan-web@2.service"]);
+    let last = |watched: &crate::scope::Spawned| lines(watched).pop().unwrap_or_default();
+    m.wait_until("the stop is shown", SOON, || last(&watched).contains("\"verdict\":\"degraded\""));
+    change(m, &group, "stand-in run", "stand-in run x");
+    m.reload();
+    m.wait_until("what became outdated is shown", SOON, || last(&watched).contains("\"kind\":\"definition\""));
+    m.systemctl(&["daemon-reexec"]);
+    m.systemctl(&["start", "plan-web@2.service"]);
+    m.wait_until("the start is shown", SOON, || last(&watched).contains("\"verdict\":\"active\""));
+    // What happens to others is no reason.
+    let before = lines(&watched).len();
+    assert!(watched.runs() && before < 60, "{before} lines");
 }
 
 fn what_needs_no_restart_is_only_read(m: &Machine) {
