@@ -13,10 +13,16 @@ pub struct Remark {
     pub line: usize,
     /// What is to be said of it.
     pub text: String,
+    /// Nothing of the line is imported.
+    pub left_out: bool,
 }
 
 impl Remark {
     fn new(line: usize, text: impl Into<String>) -> Self {
-        Self { line, text: text.into() }
+        Self { line, text: text.into(), left_out: false }
+    }
+
+    fn left_out(line: usize, text: impl Into<String>) -> Self {
+        Self { left_out: true, ..Self::new(line, text) }
     }
 }

@@ -458,6 +458,50 @@ fn a_reader_that_goes_away_early_is_no_error() {
 }
 
 #[test]
+fn a_procfile_is_imported_with_its_secrets_in_a_file_of_their_own() {
+    let root = Root::new(&[]);
+    fs::create_dir(root.path("shop")).unwrap();
+    fs::write(root.path("shop/Procfile"), "release: bin/migrate\nweb: bin/web -p $PORT\nodd\n").unwrap();
+    fs::write(root.path("shop/.env"), "PORT=7000\nSECRET_KEY='a \"b\" $c'\n").unwrap();
+    let import = |arguments: &[&str]| -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+        command.args(["import", "procfile", "Procfile", "--format", "short"]).args(arguments).env_clear();
+        command.current_dir(root.path("shop")).output().unwrap().into()
+    };
+    let (secrets, output) = (root.path("shop.env"), root.path("shop.toml"));
+    let (secrets_path, output_path) = (secrets.to_str().unwrap(), output.to_str().unwrap());
+    let with_file = ["--env", ".env", "--env-file-path", secrets_path, "--output", output_path];
+    let ran = import(&with_file);
+    assert_eq!(ran.status, 11, "{ran:?}");
+    assert!(ran.stderr.contains("Procfile:3:1: warning[left-out]: not `NAME: COMMAND`"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&secrets).unwrap(), "SECRET_KEY=\"a \\\"b\\\" \\$c\"\n");
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&secrets).unwrap().permissions()) & 0o777, 0o600);
+    let text = fs::read_to_string(&output).unwrap();
+    let lines = [
+        format!("environment-file = \"{secrets_path}\""),
+        "restart = \"always\"".to_owned(),
+        "[setup.release]".to_owned(),
+        "exec = \"bin/web -p {env:PORT}\"".to_owned(),
+        "port = 7100".to_owned(),
+    ];
+    for line in lines {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert_eq!(
+        Ran::from(Command::new(env!("CARGO_BIN_EXE_copse")).arg("check").arg(&output).output().unwrap()).status,
+        0
+    );
+    // Neither is written over.
+    assert_eq!(import(&with_file).status, 1);
+    // Without the file the secret stands where everybody can read it, and that is said; without `--env` it isn't read.
+    let ran = import(&["--env", ".env"]);
+    assert!(ran.stderr.contains("SECRET_KEY, which sounds secret") && ran.stdout.contains("SECRET_KEY"), "{ran:?}");
+    let ran = import(&[]);
+    assert!(ran.stderr.contains("/.env: warning[left-out]: wasn't read") && !ran.stdout.contains("SECRET"), "{ran:?}");
+    assert_eq!(import(&["-m", "wob=1"]).status, 2);
+}
+
+#[test]
 fn a_formation_that_makes_no_sense_runs_nothing() {
     let arguments = ["run", "--formation", "web=2,worker"];
     let ran: Ran = Command::new(env!("CARGO_BIN_EXE_copse")).args(arguments).output().unwrap().into();

@@ -8,10 +8,11 @@ use clap::{Args, Subcommand};
 
 use super::report::{self, Report};
 use super::{Exit, complain};
-use crate::diagnostic::{Diagnostics, Severity};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
 use crate::scope::Scope;
 use crate::unit::name::GroupName;
 
+mod procfile;
 mod supervisord;
 
 /// Make a group file of another process manager's files.
@@ -29,6 +30,7 @@ pub struct Import {
 #[derive(Debug, Subcommand)]
 enum From {
     Supervisord(supervisord::Supervisord),
+    Procfile(procfile::Procfile),
 }
 
 impl Import {
@@ -36,6 +38,7 @@ impl Import {
     pub fn run(self, scope: Scope) -> Exit {
         match self.from {
             Some(From::Supervisord(supervisord)) => supervisord.run(scope),
+            Some(From::Procfile(procfile)) => procfile.run(scope),
             None => print(&supervisord::explanation()),
         }
     }
@@ -108,6 +111,15 @@ impl Output {
             }
         }
     }
+}
+
+/// A file that is imported, as text.
+fn read(path: PathBuf) -> Result<SourceFile, Diagnostic> {
+    let bytes = std::fs::read(&path)
+        .map_err(|error| Diagnostic::file(Code::Unreadable, &path, format!("can't be read: {error}")))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, &path, "the file isn't UTF-8 text"))?;
+    Ok(SourceFile { path, text })
 }
 
 fn print(text: &str) -> Exit {

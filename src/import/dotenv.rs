@@ -37,7 +37,7 @@ pub fn read(text: &str) -> DotEnv {
             Ok(Some(meant)) => meant,
             Ok(None) => continue,
             Err(why) => {
-                found.remarks.push(Remark::new(at, why));
+                found.remarks.push(Remark::left_out(at, why));
                 continue;
             }
         };

@@ -9,6 +9,7 @@ use super::Remark;
 use super::dotenv::{Variable, lines};
 use super::group_file::{GroupFile, Table, Value};
 use crate::model::{self, Text};
+use crate::scope::Scope;
 use crate::unit::name::ProcessName;
 
 mod words;
@@ -38,12 +39,15 @@ pub fn read(text: &str) -> (Vec<Entry>, Vec<Remark>) {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
         match line.split_once(':').filter(|(name, _)| is_name(name)) {
-            None => remarks.push(Remark::new(at, "not `NAME: COMMAND`: left out, as foreman does")),
+            None => remarks.push(Remark::left_out(at, "not `NAME: COMMAND`: left out, as foreman does")),
             Some((name, command)) if command.trim().is_empty() => {
-                remarks.push(Remark::new(at, format!("`{name}` has no command: left out")));
+                remarks.push(Remark::left_out(at, format!("`{name}` has no command: left out")));
             }
             Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_WORD => {
-                remarks.push(Remark::new(at, format!("`{name}` has a command that no process can be given: left out")));
+                remarks.push(Remark::left_out(
+                    at,
+                    format!("`{name}` has a command that no process can be given: left out"),
+                ));
             }
             Some((name, command)) => {
                 let command = command.trim().to_owned();
@@ -127,6 +131,32 @@ const PORTS: usize = 100;
 
 /// The name of the entry that is no process: what Heroku runs once before each release, migrations for instance.
 const RELEASE: &str = "release";
+
+/// The first port that these variables say, or else [`PORT`].
+///
+/// # Errors
+/// What `PORT` says that is no port.
+pub fn first_port(variables: &[Variable]) -> Result<u16, &str> {
+    match variables.iter().find(|variable| variable.name == "PORT") {
+        None => Ok(PORT),
+        Some(found) => found.value.trim().parse().ok().filter(|port| *port > 0).ok_or(&found.value),
+    }
+}
+
+/// Makes of a [`group`] one that stays: started at boot, its processes started again however they end, as
+/// `foreman export` has it.
+pub fn installed(file: &mut GroupFile, procfile: &Path, scope: Scope) {
+    file.group.comment(format!("Imported from {}.", procfile.display()));
+    let target = match scope {
+        Scope::System => "multi-user.target",
+        Scope::User => "default.target",
+    };
+    file.group.set("wanted-by", vec![target]);
+    file.defaults.set("restart", "always");
+    if scope == Scope::System {
+        file.defaults.comment("They run as root; `user = \"…\"` names somebody else.");
+    }
+}
 
 /// The group that these entries are.
 #[must_use]

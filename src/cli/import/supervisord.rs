@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Exit, Output, complain};
-use crate::diagnostic::{Code, Diagnostic, SourceFile};
+use super::{Exit, Output, complain, read};
+use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::import::dotenv;
 use crate::import::supervisord::config::{self, World};
 use crate::import::supervisord::glob;
@@ -88,14 +88,6 @@ impl Supervisord {
         }
         Ok(environment)
     }
-}
-
-fn read(path: PathBuf) -> Result<SourceFile, Diagnostic> {
-    let bytes = std::fs::read(&path)
-        .map_err(|error| Diagnostic::file(Code::Unreadable, &path, format!("can't be read: {error}")))?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, &path, "the file isn't UTF-8 text"))?;
-    Ok(SourceFile { path, text })
 }
 
 /// The files that a pattern of `[include]` matches, sorted.

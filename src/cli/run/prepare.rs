@@ -150,13 +150,12 @@ impl Run {
         let said = |variables: &[Variable]| variables.iter().find(|variable| variable.name == "PORT").cloned();
         let found = said(dot_env).or_else(|| said(caller));
         dot_env.retain(|variable| variable.name != "PORT");
-        match (self.port, found) {
-            (Some(port), _) => Ok(port),
-            (None, None) => Ok(procfile::PORT),
-            (None, Some(found)) => found.value.trim().parse().ok().filter(|port| *port > 0).ok_or_else(|| {
-                complain(format_args!("`PORT={}` isn't a port; help: say one with `--port`", found.value));
-                Exit::Usage
-            }),
+        match (self.port, procfile::first_port(found.as_slice())) {
+            (Some(port), _) | (None, Ok(port)) => Ok(port),
+            (None, Err(text)) => {
+                complain(format_args!("`PORT={text}` isn't a port; help: say one with `--port`"));
+                Err(Exit::Usage)
+            }
         }
     }
 }

@@ -1,0 +1,206 @@
+//! `copse import procfile`
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::{Exit, Output, complain, read};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::import::Remark;
+use crate::import::accepted::accept;
+use crate::import::dotenv::{self, Variable};
+use crate::import::procfile::{self, Entry, Formation, Surroundings};
+use crate::scope::Scope;
+use crate::suggest;
+use crate::unit::environment_file;
+use crate::unit::name::GroupName;
+
+/// Import a Procfile, as foreman and honcho run it.
+#[derive(Debug, Args)]
+pub struct Procfile {
+    /// The Procfile.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// `.env` files, whose variables the processes get.
+    #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
+    env: Vec<PathBuf>,
+
+    /// Write the variables to this file, which only its owner can read, and not into the group file.
+    #[arg(long, value_name = "PATH", requires = "env")]
+    env_file_path: Option<PathBuf>,
+
+    /// How many of which process; those that aren't named aren't imported, unless `all=N` is.
+    #[arg(short = 'm', long, value_name = "NAME=N,…", value_parser = Formation::new)]
+    formation: Option<Formation>,
+
+    /// The first port of the processes [default: `PORT` of the `.env` files, or 5000].
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// Where the processes run [default: the Procfile's directory].
+    #[arg(short = 'd', long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Procfile {
+    /// Reads all files, and writes the group file.
+    pub fn run(self, scope: Scope) -> Exit {
+        let mut diagnostics = Diagnostics::default();
+        let (file, variables) = match self.read(&mut diagnostics) {
+            Ok(read) => read,
+            Err(why) => {
+                complain(format_args!("{why}"));
+                return Exit::Failed;
+            }
+        };
+        let (entries, remarks) = procfile::read(&file.text);
+        say(&file, remarks, &mut diagnostics);
+        match self.import(scope, &file, &entries, variables, &mut diagnostics) {
+            Ok((text, group)) => {
+                let summary = format!("{} in group `{group}`", file.path.display());
+                self.output.finish(text.as_deref(), &diagnostics, &summary)
+            }
+            Err(exit) => exit,
+        }
+    }
+
+    /// The Procfile, and the variables of the `.env` files.
+    fn read(&self, diagnostics: &mut Diagnostics) -> Result<(Arc<SourceFile>, Vec<Variable>), String> {
+        let read = |path: &Path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            read(path).map(Arc::new).map_err(|diagnostic| diagnostic.line())
+        };
+        let file = read(&self.file)?;
+        let mut variables = Vec::new();
+        for path in &self.env {
+            let file = read(path)?;
+            let found = dotenv::read(&file.text);
+            say(&file, found.remarks, diagnostics);
+            found.variables.into_iter().for_each(|found| dotenv::set(&mut variables, &found.name, found.value));
+        }
+        let beside = file.path.with_file_name(".env");
+        if self.env.is_empty() && beside.is_file() {
+            let message = "wasn't read: a group file can be read by everybody";
+            let help = "add `--env .env`, and for secrets `--env-file-path PATH`";
+            diagnostics.push(Diagnostic::file(Code::LeftOut, &beside, message).help(help));
+        }
+        Ok((file, variables))
+    }
+
+    fn import(
+        &self,
+        scope: Scope,
+        file: &Arc<SourceFile>,
+        entries: &[Entry],
+        mut variables: Vec<Variable>,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(Option<String>, GroupName), Exit> {
+        let formation = self.formation.clone().unwrap_or_default();
+        let names = || entries.iter().map(|entry| entry.name.as_str());
+        if let Some(unknown) = formation.unknown(names()) {
+            let near = suggest::nearest(unknown, names());
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            complain(format_args!("{} has no process `{unknown}`{hint}", file.path.display()));
+            return Err(Exit::Usage);
+        }
+        let port = match (self.port, procfile::first_port(&variables)) {
+            (Some(port), _) | (None, Ok(port)) => port,
+            (None, Err(text)) => {
+                complain(format_args!("`PORT={text}` isn't a port; help: say one with `--port`"));
+                return Err(Exit::Usage);
+            }
+        };
+        variables.retain(|variable| variable.name != "PORT");
+        let path = self.written(&variables)?;
+        let beside = file.path.parent().unwrap_or(Path::new("/")).to_owned();
+        let directory = self.directory.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
+        let directory = directory.unwrap_or(beside);
+        let around = Surroundings {
+            formation: &formation,
+            port,
+            variables: &variables,
+            environment_file: path,
+            directory: &directory,
+            search_path: variables.iter().any(|variable| variable.name == "PATH"),
+        };
+        let group = self.output.group(Some(&directory));
+        let (mut imported, remarks) = procfile::group(entries, &around);
+        say(file, remarks, diagnostics);
+        procfile::installed(&mut imported, &file.path, scope);
+        if path.is_none() {
+            secrets(file, &variables, diagnostics);
+        }
+        let refused = match accept(&mut imported, &group, scope) {
+            Ok(refused) => refused,
+            Err((refused, why)) => {
+                diagnostics.push(Diagnostic::file(Code::NotImported, &file.path, why));
+                refused
+            }
+        };
+        for refused in refused {
+            let message = format!("`{}` can't be a process: {}", refused.process, refused.why);
+            diagnostics.push(Diagnostic::file(Code::NotImported, &file.path, message));
+        }
+        Ok(((!imported.processes.is_empty()).then(|| imported.to_string()), group))
+    }
+
+    /// Writes the variables to the file that is to have them.
+    fn written(&self, variables: &[Variable]) -> Result<Option<&Path>, Exit> {
+        let Some(path) = self.env_file_path.as_deref() else { return Ok(None) };
+        if !path.is_absolute() {
+            complain(format_args!("`--env-file-path {}` isn't an absolute path", path.display()));
+            return Err(Exit::Usage);
+        }
+        let pairs = variables.iter().map(|variable| (variable.name.as_str(), variable.value.as_str()));
+        let text = environment_file::text(pairs);
+        // Whether or not it can be read by others meanwhile is no question: it is made as it stays.
+        let written = File::options().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        match written {
+            Ok(()) => Ok(Some(path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                complain(format_args!("`{}` is there already, and isn't overwritten", path.display()));
+                Err(Exit::Failed)
+            }
+            Err(error) => {
+                complain(format_args!("`{}` can't be written: {error}", path.display()));
+                Err(Exit::Failed)
+            }
+        }
+    }
+}
+
+/// Variables whose names say that others shouldn't see them.
+fn secrets(file: &Arc<SourceFile>, variables: &[Variable], diagnostics: &mut Diagnostics) {
+    let words = ["SECRET", "PASS", "TOKEN", "KEY", "CREDENTIAL"];
+    let secret = |variable: &&Variable| words.iter().any(|word| variable.name.contains(word));
+    let names: Vec<&str> = variables.iter().filter(secret).map(|variable| variable.name.as_str()).collect();
+    if !names.is_empty() {
+        let message = format!(
+            "the group file holds {}, which sounds secret; everybody can read a group file, and ask systemd",
+            names.join(", ")
+        );
+        let help = "add `--env-file-path PATH`: only root can read that file";
+        diagnostics.push(Diagnostic::file(Code::Otherwise, &file.path, message).help(help));
+    }
+}
+
+/// Remarks as diagnostics at their lines.
+fn say(file: &Arc<SourceFile>, remarks: Vec<Remark>, diagnostics: &mut Diagnostics) {
+    for remark in remarks {
+        let start: usize = file.text.split_inclusive('\n').take(remark.line - 1).map(str::len).sum();
+        let length = file.text[start..].lines().next().map_or(0, str::len);
+        let code = if remark.left_out { Code::LeftOut } else { Code::Otherwise };
+        diagnostics.push(Diagnostic::new(code, Place::new(file, start..start + length), remark.text));
+    }
+}
