@@ -178,7 +178,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 
 /// Says on the standard error what went wrong with the command itself.
 fn complain(what: std::fmt::Arguments<'_>) {
-    eprintln!("copse: {}", crate::diagnostic::one_line(&what.to_string()));
+    say(&format!("copse: {}", crate::diagnostic::one_line(&what.to_string())));
+}
+
+/// Writes a line to the standard error. Whose terminal is gone is told nothing, and loses nothing.
+fn say(line: &str) {
+    use std::io::Write as _;
+
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Runs a verb's future to its end, on this thread.

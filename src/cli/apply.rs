@@ -11,7 +11,7 @@ use super::plan::{groups, invalid, look};
 use super::report::{self, Color};
 use super::restart::Pace;
 use super::work::{self, Work, not_allowed};
-use super::{Exit, complain};
+use super::{Exit, complain, say};
 use crate::applied::Applied;
 use crate::generator;
 use crate::history::pins::{Pin, Units};
@@ -189,7 +189,7 @@ impl Apply {
         complain(format_args!("{group}: {why}"));
         if !held.is_empty() {
             let held: Vec<String> = held.iter().map(|unit| crate::status::label(group.as_str(), unit)).collect();
-            eprintln!("  held at what they run with: {}", listed(&held));
+            say(&format!("  held at what they run with: {}", listed(&held)));
         }
         let user = if subject.work.scope == Scope::User { " --user" } else { "" };
         let back = match (self.rollback, &stop) {
@@ -197,7 +197,7 @@ impl Apply {
             _ => String::new(),
         };
         let mended = if matches!(stop, Stop::Failed(_)) { " once it is mended" } else { "" };
-        eprintln!("  to go on: `copse{user} apply {group}`{mended}{back}");
+        say(&format!("  to go on: `copse{user} apply {group}`{mended}{back}"));
         Ok(Exit::HalfWay)
     }
 }

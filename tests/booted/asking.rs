@@ -23,6 +23,8 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_signal_and_a_forgotten_failure),
     situation!(who_waits_for_a_group_learns_how_it_ended),
     situation!(an_interrupted_restart_finishes_the_instance_it_is_at),
+    situation!(on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place),
+    situation!(a_terminal_that_is_lost_changes_nothing),
     situation!(the_journal_tells_who_restarted_what_and_why),
     situation!(whoever_may_not_is_told_so_and_nothing_happens),
     situation!(a_users_own_group),
@@ -348,7 +350,7 @@ fn a_signal_and_a_forgotten_failure(m: &Machine) {
     m.remove("/run/bad-worker");
     expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["nothing of `sign/worker@1` runs"]);
     expect(&copse(m, &["kill", "-s", "NONE", "sign"]), 2, &["there is no signal `NONE`"]);
-    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1  failure forgotten"]);
+    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1 ", "failure forgotten"]);
     assert_eq!(m.property("sign-worker@1.service", "ActiveState"), "inactive");
 }
 
@@ -384,6 +386,30 @@ fn an_interrupted_restart_finishes_the_instance_it_is_at(m: &Machine) {
     let now = pids(m, "break", &WORKERS);
     assert_ne!(now[0], before[0]);
     assert_eq!(now[1..], before[1..]);
+}
+
+fn on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("screen", GROUP);
+    group.start();
+    let script = "import pty; pty.spawn(['sh', '-c', 'stty cols 60; TERM=xterm copse restart screen/worker'])";
+    let shown = m.ok(&["python3", "-c", script]);
+    assert!(shown.contains("\u{21bb} restart  worker@1  0") && shown.contains("\u{1b}[A\u{1b}[2K"), "{shown:?}");
+    // What is left when it is over: what was drawn last and isn't cleared again.
+    let last = shown.rsplit("\u{1b}[2K").next().unwrap_or_default();
+    assert!(last.contains("restart  worker@3  ready") && !last.contains('\u{21bb}'), "{shown:?}");
+}
+
+fn a_terminal_that_is_lost_changes_nothing(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("line", GROUP);
+    group.start();
+    let before = pids(m, "line", &WORKERS);
+    // The terminal goes away after the first line: SIGHUP, and from then on nothing can be written.
+    let script = "import os, pty\npid, fd = pty.fork()\nif pid == 0: os.execlp('copse', 'copse', 'restart', 'line/worker')\n\
+                  os.read(fd, 100); os.close(fd)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
+    assert_eq!(m.ok(&["python3", "-c", script]), "0");
+    assert!(pids(m, "line", &WORKERS).iter().zip(&before).all(|(now, before)| now != before));
 }
 
 fn the_journal_tells_who_restarted_what_and_why(m: &Machine) {
