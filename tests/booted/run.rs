@@ -160,7 +160,9 @@ fn a_procfile_runs_in_front_until_ctrl_c_and_leaves_nothing(m: &Machine) {
     for process in ["web", "db"] {
         let pid = m.pid(&run.unit(&format!("-{process}.service")));
         assert_eq!(m.ok(&["readlink", &format!("/proc/{pid}/cwd")]), "/srv/my shop");
-        assert_ne!(m.ok(&["cat", &format!("/proc/{pid}/comm")]), "sh");
+        // Before 250 systemd can't be told where to look for a program.
+        let shell = m.ok(&["cat", &format!("/proc/{pid}/comm")]) == "sh";
+        assert!(!shell || m.version().number() < 250, "{process} runs below a shell");
     }
     // It is a group like any other.
     let status = m.run(&["copse", "status", &run.group]);
