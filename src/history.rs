@@ -24,8 +24,12 @@ pub mod pins;
 pub use overrides::Overrides;
 use pins::Pins;
 
-/// As many versions of a group are kept: of what was started from an older one, it is no longer known from what.
-pub const VERSIONS_MAX: usize = 32;
+/// As many versions of a group are kept: of what was started from an older one, it is no longer known from what. A
+/// roll-out makes several, for it pins and unpins as it goes.
+pub const VERSIONS_MAX: usize = 256;
+
+/// About what a version takes without its texts, in bytes.
+pub(crate) const VERSION_SIZE: usize = 64;
 
 /// The versions of one group's definition since the boot, the oldest first. At least one, and two neighbours differ.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -136,10 +140,11 @@ impl Version {
         texts.chain(&mut self.overrides.above).chain(&mut self.overrides.below)
     }
 
-    /// How much this version's texts take that `newer` doesn't hold as well, in bytes.
-    pub(crate) fn own_size(&self, newer: &Self) -> usize {
-        let own = self.files().filter(|file| !newer.files().any(|other| Arc::ptr_eq(file, other)));
-        own.map(|file| file.text.len()).sum()
+    /// How much it takes to keep this version beside the `newer` ones, in bytes.
+    pub(crate) fn own_size(&self, newer: &[Self]) -> usize {
+        let shared = |file: &&Arc<SourceFile>| newer.iter().flat_map(Self::files).any(|other| Arc::ptr_eq(file, other));
+        let texts: usize = self.files().filter(|file| !shared(file)).map(|file| file.text.len()).sum();
+        VERSION_SIZE + texts + self.pins.size()
     }
 
     /// What `unit` was generated from.

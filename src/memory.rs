@@ -25,7 +25,7 @@ pub struct Memory {
     pub gone: BTreeMap<String, String>,
 }
 
-/// As much may the texts take that only older versions have, of all groups together, in bytes. `/run` is memory, and the
+/// As much may the versions before the last take, of all groups together, in bytes. `/run` is memory, and the
 /// file is read at each daemon-reload.
 const OLDER_MAX: usize = 8 << 20;
 
@@ -63,12 +63,17 @@ impl Store {
 }
 
 impl Memory {
-    /// The same, without the oldest versions where older ones than the last take more than [`OLDER_MAX`].
+    /// The same, without the oldest versions where those before the last take more than [`OLDER_MAX`].
     pub fn bounded(&mut self) -> &Self {
         let mut older = Vec::new();
         for (name, history) in &self.histories {
-            let versions = history.versions.windows(2);
-            older.extend(versions.map(|pair| (pair[0].since, pair[0].own_size(&pair[1]), name.clone())));
+            let mut newer = history.versions.as_slice();
+            while let [version, rest @ ..] = newer
+                && !rest.is_empty()
+            {
+                older.push((version.since, version.own_size(rest), name.clone()));
+                newer = rest;
+            }
         }
         let mut size: usize = older.iter().map(|(_, size, _)| size).sum();
         older.sort();

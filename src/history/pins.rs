@@ -56,6 +56,15 @@ impl Pins {
         self.0.iter().find(|pin| pin.units == Units::All)
     }
 
+    /// About what they take without their texts, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let units = self.0.iter().flat_map(|pin| match &pin.units {
+            Units::All => None,
+            Units::Only(units) => Some(units),
+        });
+        units.flatten().map(String::len).sum()
+    }
+
     /// The groups that have pins. One look at a directory that is hardly ever there.
     #[must_use]
     pub fn groups(directories: &Directories) -> HashSet<GroupName> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::history::pins::Units;
+use crate::history::{VERSION_SIZE, VERSIONS_MAX};
 use crate::scope::Scope;
 use crate::source::Source;
 
@@ -95,22 +96,40 @@ fn it_is_kept_beside_the_other_files() {
     store.write(&sample()).unwrap();
 }
 
+fn since(memory: &Memory, group: &str) -> Vec<u64> {
+    let versions = &memory.histories[&GroupName::new(group).unwrap()].versions;
+    versions.iter().map(|version| version.since).collect()
+}
+
+/// A version of which four fill what there is.
+fn large(since: u64, text: u64) -> Version {
+    version("a", since, &format!("{text}").repeat(OLDER_MAX / 4 - VERSION_SIZE))
+}
+
 #[test]
-fn texts_that_only_older_versions_have_are_bounded_the_oldest_goes_first() {
-    let large = |since: u64| version("a", since, &format!("{since}").repeat(OLDER_MAX / 4));
+fn what_older_versions_take_is_bounded_and_the_oldest_goes_first() {
     let small = |since: u64| version("b", since, &format!("{since}"));
-    let since = |memory: &Memory, group: &str| {
-        let versions = &memory.histories[&GroupName::new(group).unwrap()].versions;
-        versions.iter().map(|version| version.since).collect::<Vec<_>>()
-    };
-    let memory = |a: Vec<Version>, b: Vec<Version>| Memory {
-        histories: [("a", a), ("b", b)].map(|(name, all)| (GroupName::new(name).unwrap(), history(all))).into(),
-        gone: BTreeMap::new(),
-    };
-    let mut full = memory((2..7).map(large).collect(), vec![small(1), small(3), small(9)]);
-    // The last of each group isn't counted: 2 to 5 just fit, and the oldest has to make room for a few bytes more.
+    let groups = [("a", (2..7).map(|since| large(since, since)).collect()), ("b", vec![small(1), small(3), small(9)])];
+    let histories = groups.map(|(name, all)| (GroupName::new(name).unwrap(), history(all))).into();
+    let mut full = Memory { histories, gone: BTreeMap::new() };
+    // The last of each group isn't counted: 2 to 5 just fit, and the oldest have to make room for the small ones.
     assert_eq!((since(full.bounded(), "a"), since(&full, "b")), (vec![3, 4, 5, 6], vec![3, 9]));
-    // A text that came back is there anyway.
-    let mut back = memory([2, 3, 4, 5, 2].map(large).into_iter().collect(), vec![small(1)]);
-    assert_eq!(since(back.bounded(), "a").len(), 5);
+}
+
+#[test]
+fn a_text_that_came_back_is_counted_once() {
+    let versions = [2, 3, 4, 2, 5, 2].into_iter().zip(1..).map(|(text, since)| large(since, text)).collect();
+    let histories = BTreeMap::from([(GroupName::new("a").unwrap(), history(versions))]);
+    let mut full = Memory { histories, gone: BTreeMap::new() };
+    assert_eq!(since(full.bounded(), "a").len(), 6);
+}
+
+#[test]
+fn as_many_versions_of_a_group_as_are_kept() {
+    let count = u64::try_from(VERSIONS_MAX).unwrap() + 3;
+    let history = history((0..count).map(|since| version("a", since, &format!("{since}"))).collect());
+    let since: Vec<_> = history.versions.iter().map(|version| version.since).collect();
+    assert_eq!(since, (3..count).collect::<Vec<_>>());
+    // What is older than all of them is from nobody knows what.
+    assert_eq!((history.in_force(2), history.in_force(3)), (None, history.versions.first()));
 }

@@ -198,3 +198,26 @@ pub fn own(kind: &str, group: &GroupName) -> String {
     debug_assert!(OWN_TEMPLATES.contains(&format!("copse-{kind}@").as_str()));
     format!("copse-{kind}@{group}.service")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drop_ins_from_the_most_specific_to_the_type() {
+        // As four systemds say: tests/booted/remembered.rs.
+        for (unit, directories) in [
+            ("a.service", "a.service service"),
+            ("a-b--c.service", "a-b--c.service a-b--.service a-b-.service a-.service service"),
+            ("a-b-.target", "a-b-.target a-.target target"),
+            (
+                "a-w-x@1.2.service",
+                "a-w-x@1.2.service a-w-x@.service a-w-.service a-.service a-w-@1.2.service a-w-@.service \
+                 a-@1.2.service a-@.service service",
+            ),
+            ("-.slice", "-.slice slice"),
+        ] {
+            assert_eq!(drop_in_directories(unit).join(" "), directories, "{unit}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use copse::history::History;
 use copse::history::pins::{Pin, Pins, Units};
 use copse::memory::Memory;
 use copse::private;
-use copse::unit::name::GroupName;
+use copse::unit::name::{GroupName, drop_in_directories};
 
 use crate::machine::Machine;
 use crate::scope::Scope;
@@ -24,6 +24,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_pinned_process_keeps_the_socket_that_the_new_file_does_not_have),
     situation!(a_group_that_is_rolled_back_runs_the_old_definition_again),
     situation!(a_users_own_group_is_remembered_as_well),
+    situation!(drop_ins_are_looked_for_where_systemd_looks),
 ];
 
 const SOON: Duration = Duration::from_secs(15);
@@ -258,4 +259,41 @@ fn a_users_own_group_is_remembered_as_well(m: &Machine) {
     user.systemctl(&["stop", "mine.target"]);
     m.remove(&path);
     user.reload();
+}
+
+/// systemd is asked for which of many directories it reads drop-ins from.
+fn drop_ins_are_looked_for_where_systemd_looks(m: &Machine) {
+    stand_in::install(m);
+    let process = |name: &str, more: &str| format!("[process.{name}]\nexec = \"{} run\"\n{more}", stand_in::PATH);
+    let group = m.group("a-b-", &format!("{}{}", process("c-d", ""), process("w-x", "instances = 2\n")));
+    let units = ["a-b--c-d.service", "a-b--w-x@2.service", "a-b-.target", "system-copse-a\\x2db\\x2d.slice"];
+    let mut names: Vec<String> = units.iter().flat_map(|unit| drop_in_directories(unit)).collect();
+    // And where it might look.
+    names.extend(
+        "a-b--c-.service a-b--.service a-b-.service a-b.service a-.service a.service a-b--w-x@.service \
+         a-b--w-@2.service a-b--w-@.service a-b--w-.service a-b-@2.service a-b-@.service a-@2.service a-@.service \
+         a-b--w-x.service a-b--c-d@.service -.service a-.target a-b.target system-.slice system.slice -.slice"
+            .split_whitespace()
+            .map(str::to_owned),
+    );
+    for name in &names {
+        m.write(&format!("/run/systemd/system/{name}.d/50-looked.conf"), "[Unit]\nX-Looked=yes\n");
+        // Of two files of one name only one is read: each has its own.
+        m.sh(&format!("cd '/run/systemd/system/{name}.d'; mv 50-looked.conf '50-{name}.conf'"));
+    }
+    m.reload();
+    for unit in units {
+        let read = m.property(unit, "DropInPaths");
+        let mut read: Vec<_> =
+            read.split(' ').filter_map(|path| path.rsplit_once("/50-")?.1.strip_suffix(".conf")).collect();
+        read.retain(|name| *name != "copse");
+        read.sort_unstable();
+        let mut expected = drop_in_directories(unit);
+        expected.sort_unstable();
+        assert_eq!(read, expected, "{unit}");
+    }
+    for name in &names {
+        m.remove(&format!("/run/systemd/system/{name}.d"));
+    }
+    drop(group);
 }

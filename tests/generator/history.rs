@@ -1,6 +1,6 @@
 //! From what each group was generated, run by run.
 
-use copse::history::{History, VERSIONS_MAX};
+use copse::history::History;
 
 use crate::stand::{Stand, simple};
 
@@ -106,17 +106,6 @@ fn the_history_outlives_a_name_that_another_group_takes() {
     stand.remove("/etc/copse/a.toml");
     stand.run().good();
     assert_eq!(of(&stand, "a-b").versions.len(), 1);
-}
-
-#[test]
-fn as_many_versions_as_are_kept() {
-    let stand = Stand::new();
-    let count = u32::try_from(VERSIONS_MAX).unwrap() + 3;
-    for seconds in 0..count {
-        stand.group("web", &text(seconds));
-        stand.run().good();
-    }
-    assert_eq!(texts(&of(&stand, "web")), (3..count).map(text).collect::<Vec<_>>());
 }
 
 #[test]
