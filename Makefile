@@ -8,8 +8,8 @@
 # make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
 # make corpus CORPUS=DIR  imports files of other process managers that others wrote, DIR/supervisord/*.conf, and compares with
 #               what is known of each, *.expected.json
-# make bench    how long the generator takes, against `cp -r` and podman's generator, and how soon a server's readiness
-#               is known, against shell and s6: tables in markdown
+# make bench    how long the generator takes, against `cp -r` and podman's generator; how soon a server's readiness is
+#               known, against shell and s6; and Knot Resolver as a group, against its package: tables in markdown
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -192,3 +192,13 @@ bench: prerequisites
 	$(SUDO) python3 tests/bench/bench target/release/copse-generator "$$podman" $(ROUNDS); \
 	echo; \
 	$(SUDO) python3 tests/bench/readiness target/release/copse-notify "$$rivals" $(ROUNDS)
+	@echo
+	@$(MAKE) --no-print-directory bench-knot
+
+# Some 70 s a round: most of it is waiting for what comes after a kill.
+KNOT_ROUNDS := 10
+.PHONY: bench-knot
+bench-knot: prerequisites
+	@$(CARGO) build --quiet --release
+	@root=$$(tests/roots.sh knot); export COPSE_BIN_DIR="$(CURDIR)/target/release"; \
+	$(CARGO) run --quiet $(AS_ROOT) --example bench-knot -- "$$root" $(KNOT_ROUNDS)

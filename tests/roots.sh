@@ -5,6 +5,7 @@
 #   tests/roots.sh SUITE…         makes what is missing; prints the directory of each, one a line
 #   tests/roots.sh                all suites
 #   tests/roots.sh podman rivals  two more, for `make bench`, on Debian 13: podman's generator; s6 and supervisord
+#   tests/roots.sh knot           one more, for `make bench-knot`, on Debian testing: Knot Resolver 6
 #   tests/roots.sh --clean        removes the whole cache
 #
 #   COPSE_ROOTS        the cache (default: ${XDG_CACHE_HOME:-/var/cache}/copse-roots)
@@ -40,6 +41,8 @@ packages() { # SUITE
         bookworm | trixie) echo "$common polkitd knot-resolver wrk" ;;
         forky) echo "$common polkitd knot-resolver6 wrk" ;;
         podman) echo podman ;;
+        # A root of its own, whose files no other machine has in memory: shared pages count in parts.
+        knot) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 knot-resolver6" ;;
         rivals) echo "systemd systemd-sysv dbus iproute2 util-linux python3 s6 supervisor" ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
     esac
@@ -48,6 +51,7 @@ packages() { # SUITE
 debian_suite() { # SUITE
     case $1 in
         podman | rivals) echo trixie ;;
+        knot) echo forky ;;
         *) echo "$1" ;;
     esac
 }

@@ -52,11 +52,13 @@ pub struct Boot {
 impl Boot {
     /// Makes ready what a machine of this version boots from.
     pub fn new(version: Version) -> Result<Boot, NoMachine> {
-        if !rustix::process::geteuid().is_root() {
-            let why = "booting a systemd needs root (run the tests with sudo, as `make test` does)";
-            return Err(NoMachine::Unavailable(why.to_owned()));
-        }
-        let root = root_file_system(version).map_err(NoMachine::Unavailable)?;
+        root_is_needed()?;
+        Boot::over(version, root_file_system(version).map_err(NoMachine::Unavailable)?)
+    }
+
+    /// Makes ready what a machine boots from over this root file system, which has this version.
+    pub fn over(version: Version, root: PathBuf) -> Result<Boot, NoMachine> {
+        root_is_needed()?;
         // Programs that can't be built or copied are our own fault, not the host's.
         let stage = Stage::new(&root).map_err(NoMachine::BootFailed)?;
         Ok(Boot { version, root, stage })
@@ -293,6 +295,14 @@ impl Drop for Machine {
         drop(self.lifeline.take());
         let _ = self.keeper.wait();
     }
+}
+
+fn root_is_needed() -> Result<(), NoMachine> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let why = "booting a systemd needs root (run the tests with sudo, as `make test` does)";
+    Err(NoMachine::Unavailable(why.to_owned()))
 }
 
 /// The directory of a version's root file system, made where it isn't yet.

@@ -33,6 +33,7 @@ mod machine;
 mod planning;
 mod pool;
 mod probes;
+mod querying;
 mod reading;
 mod remembered;
 mod restarting;

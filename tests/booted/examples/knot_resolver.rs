@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{SOON, drop_in, failed, install, start};
 use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::querying::Client;
+use crate::scope::Scope;
 
 const MANAGER: &str = "knot-resolver-manager.service";
 const WORKERS: [&str; 2] = ["knot-resolver-kresd@1.service", "knot-resolver-kresd@2.service"];
 const COLLECTOR: &str = "knot-resolver-cache-gc.service";
-const END: &str = "/run/asked-enough";
 
 pub(super) fn the_resolver_answers_kdig(m: &Machine) {
     let group = install(m, "knot-resolver");
@@ -57,7 +57,7 @@ pub(super) fn no_query_is_lost_while_the_manager_is_restarted_and_killed(m: &Mac
         m.ok(&["kill", "-KILL", &killed.to_string()]);
         wait_for_another(m, MANAGER, killed);
     }
-    let asked = end(m, client);
+    let asked = client.end();
     assert_eq!(asked.lost, 0, "{asked:?}");
     assert!(asked.answered > 1000, "{asked:?}");
     assert_eq!(others(), before);
@@ -77,7 +77,7 @@ pub(super) fn no_query_is_lost_while_the_workers_are_restarted_one_by_one(m: &Ma
             assert_ne!(m.pid(worker), old);
         }
     }
-    let asked = end(m, client);
+    let asked = client.end();
     assert_eq!(asked.lost, 0, "{asked:?}");
     assert!(asked.answered > 1000, "{asked:?}");
     assert_eq!(m.pid(MANAGER), manager);
@@ -95,7 +95,7 @@ pub(super) fn queries_go_on_through_the_other_worker_when_one_is_killed(m: &Mach
         m.ok(&["kill", "-KILL", &old.to_string()]);
         wait_for_another(m, WORKERS[0], old);
     }
-    let asked = end(m, client);
+    let asked = client.end();
     // A worker is back a second after a kill. There was no such pause: the other went on answering.
     assert!(asked.silence < Duration::from_millis(900), "{asked:?}");
     // Only what the killed one had taken from the shared socket and not answered yet can be lost; it takes up to 20 at
@@ -106,31 +106,11 @@ pub(super) fn queries_go_on_through_the_other_worker_when_one_is_killed(m: &Mach
     assert_eq!(failed(m, &group), "");
 }
 
-#[derive(Debug)]
-struct Asked {
-    answered: u32,
-    lost: u32,
-    silence: Duration,
-}
-
 /// A client that asks without pause, and has its first answer.
-fn ask(m: &Machine) -> Spawned {
-    m.remove(END);
-    m.write("/run/ask.py", include_str!("ask.py"));
-    let mut client = m.spawn(&["python3", "/run/ask.py", "5300", END]);
-    m.wait_until("the client has an answer", SOON, || client.stdout() == "asking\n");
-    assert!(client.runs());
+fn ask(m: &Machine) -> Client<'_> {
+    let client = Client::new(m, 5300);
+    client.first_answer(SOON);
     client
-}
-
-/// Ends the client, and tells what it saw.
-fn end(m: &Machine, client: Spawned) -> Asked {
-    m.write(END, "");
-    let output = client.finish(SOON);
-    let last = output.stdout.lines().last().unwrap_or_default();
-    let numbers: Vec<u32> = last.split(' ').filter_map(|number| number.parse().ok()).collect();
-    let [answered, lost, silence] = numbers[..] else { panic!("the client said {output:?}") };
-    Asked { answered, lost, silence: Duration::from_millis(silence.into()) }
 }
 
 /// Waits until systemd has started the killed service again, and it is ready.
