@@ -283,7 +283,8 @@ fn drop_ins_are_looked_for_where_systemd_looks(m: &Machine) {
     }
     m.reload();
     for unit in units {
-        let read = m.property(unit, "DropInPaths");
+        // systemctl puts a path with a backslash between quotes, and doubles it.
+        let read = m.property(unit, "DropInPaths").replace('"', "").replace("\\\\", "\\");
         let mut read: Vec<_> =
             read.split(' ').filter_map(|path| path.rsplit_once("/50-")?.1.strip_suffix(".conf")).collect();
         read.retain(|name| *name != "copse");
