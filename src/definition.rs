@@ -52,9 +52,10 @@ pub struct Difference {
     pub section: String,
     /// `RestartSec`
     pub name: String,
-    /// Its values before: one, or one for each line of a list. Empty: it wasn't there, or was reset to its default.
+    /// The values that it has no more: one, or one for each line of a list. Empty: it wasn't there, was reset to its
+    /// default, or only got more. All of its values where they are only in another order.
     pub old: Vec<String>,
-    /// Its values now.
+    /// The values that are new, likewise.
     pub new: Vec<String>,
 }
 
@@ -219,13 +220,23 @@ impl Definition {
         let values = |of: &Self, key| of.directives.get(key).cloned().unwrap_or_default();
         keys.into_iter()
             .filter(|key| self.directives.get(*key) != new.directives.get(*key))
-            .map(|key| Difference {
-                section: key.0.clone(),
-                name: key.1.clone(),
-                old: values(self, key),
-                new: values(new, key),
+            .map(|key| {
+                let (old, new) = apart(values(self, key), values(new, key));
+                Difference { section: key.0.clone(), name: key.1.clone(), old, new }
             })
             .collect()
+    }
+}
+
+/// What only the one and only the other has: of twenty variables one changed, and instances that have values of their
+/// own changed alike.
+fn apart(old: Vec<String>, new: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let only = |these: &[String], others: &[String]| -> Vec<String> {
+        these.iter().filter(|value| !others.contains(value)).cloned().collect()
+    };
+    match (only(&old, &new), only(&new, &old)) {
+        (none, nothing) if none.is_empty() && nothing.is_empty() => (old, new),
+        apart => apart,
     }
 }
 

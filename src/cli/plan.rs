@@ -144,7 +144,7 @@ fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
             Err(Exit::NoSuchGroup)
         }
         (Some(_), _) => {
-            complain(format_args!("this is about a whole group: `{}`", named.group));
+            complain(format_args!("a plan is made for a whole group: `copse plan {}`", named.group));
             Err(Exit::Usage)
         }
     }

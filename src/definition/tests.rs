@@ -141,6 +141,20 @@ fn a_difference_names_the_directive_with_its_values_before_and_now() {
         .iter()
         .map(|difference| format!("{}: {} → {}", difference.name, difference.old.join("|"), difference.new.join("|")))
         .collect();
-    assert_eq!(seen, ["ExecStartPre: /a → /a|/b", "Nice: 1 → 2", "UMask: 1 → ", "User:  → x"]);
+    assert_eq!(seen, ["ExecStartPre:  → /b", "Nice: 1 → 2", "UMask: 1 → ", "User:  → x"]);
     assert_eq!(old.difference(&old), []);
+}
+
+#[test]
+fn of_a_long_list_only_what_changed_is_the_difference() {
+    let apart = |old: &[&str], new: &[&str]| {
+        let owned = |values: &[&str]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (old, new) = super::apart(owned(old), owned(new));
+        (old.join("|"), new.join("|"))
+    };
+    let is = |old: &str, new: &str| (old.to_owned(), new.to_owned());
+    assert_eq!(apart(&["PORT=1", "A=1"], &["PORT=1", "A=2"]), is("A=1", "A=2"));
+    assert_eq!(apart(&["PORT=2"], &["PORT=2", "A=2"]), is("", "A=2"));
+    assert_eq!(apart(&["/a", "/b"], &["/b", "/a"]), is("/a|/b", "/b|/a"));
+    assert_eq!(apart(&["/a"], &["/a", "/a"]), is("/a", "/a|/a"));
 }

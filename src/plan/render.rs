@@ -1,5 +1,6 @@
 //! A plan for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Action, Leave, Plan, Reason, Step, Subject, Why};
@@ -228,9 +229,15 @@ pub fn reason(reason: &Reason, look: Look) -> String {
     }
 }
 
-/// `RestartSec= 1s → 5s`, `Nice= dropped`, `Environment= changed`
+/// `RestartSec= 1s → 5s`, `Nice= dropped`, `ExecStartPre= changed`, `Environment= A, B changed`
 fn difference(difference: &Difference) -> String {
     let Difference { name, old, new, .. } = difference;
+    // These reasons go into the journal, and what is secret stands in values like these.
+    match name.as_str() {
+        "Environment" => return format!("{name}= {} changed", variables(old, new)),
+        "SetCredential" | "SetCredentialEncrypted" => return format!("{name}= changed"),
+        _ => {}
+    }
     let short = |value: &str| value.chars().count() <= SHORT;
     // The prefix that leaves a command's words as they are says nothing to people.
     let shown = |value: &str| {
@@ -243,6 +250,17 @@ fn difference(difference: &Difference) -> String {
         (_, []) => format!("{name}= dropped"),
         _ => format!("{name}= changed"),
     }
+}
+
+/// The names of the variables in these assignments, and how many more there are.
+fn variables(old: &[String], new: &[String]) -> String {
+    let name = |value: &String| value.split_once('=').map_or(value.as_str(), |(name, _)| name).to_owned();
+    let names: BTreeSet<String> = old.iter().chain(new).map(name).collect();
+    let mut shown: Vec<String> = names.iter().take(NAMED).cloned().collect();
+    if names.len() > NAMED {
+        shown.push(format!("{} more", names.len() - NAMED));
+    }
+    shown.join(", ")
 }
 
 /// Why something is left alone; `outdated` where it would otherwise be touched.

@@ -472,7 +472,7 @@ g: changed since the last apply, 2h 13min ago
   stop     prefill       no longer in the group
   start    exporter      new
   reload   cache-gc      input changed: /etc/gc.conf
-  roll     kresd@1 … @4  Environment= A=1 added, left behind by the roll-out 2h
+  roll     kresd@1 … @4  Environment= A changed, left behind by the roll-out 2h
                          13min ago; one at a time, each until ready for 1s
   update   manager       RestartSec= 1s → 5, StartLimitIntervalSec= 10s → 30s;
                          no restart needed
@@ -497,4 +497,18 @@ g: changed since the last apply, 2h 13min ago
     let idle = super::plan(&super::tests::situation(&new, &new));
     let text = render(&idle, false, look);
     assert!(text.starts_with("g: nothing to do\n\n  leave    loader "), "{text}");
+}
+
+#[test]
+fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_no_secret() {
+    let text = |secret: &str| {
+        format!("[process.web]\nexec = \"/w\"\nport = 8001\ninstances = 3\nenvironment = {{ TOKEN = \"{secret}\" }}\n")
+    };
+    let (old, new) = (read(&text("hunter1")), read(&text("hunter2")));
+    let plan = plan(&situation(&old, &new));
+    let look = Look { colour: false, width: 200, now: 0 };
+    let shown = render(&plan, false, look);
+    assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
+    assert!(!shown.contains("hunter"), "{shown}");
+    assert_eq!(plan.steps[0].reasons.len(), 1);
 }

@@ -27,6 +27,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(drop_ins_are_looked_for_where_systemd_looks),
 ];
 
+/// A user of whom no other situation writes drop-ins.
+const LOOKED_AT: u32 = 2002;
+
 const SOON: Duration = Duration::from_secs(15);
 
 /// Processes of a kind each, which carry the number of their definition in their environment. `b` waits for `a`, so
@@ -261,30 +264,33 @@ fn a_users_own_group_is_remembered_as_well(m: &Machine) {
     user.reload();
 }
 
-/// systemd is asked for which of many directories it reads drop-ins from.
+/// systemd is asked for which of many directories it reads drop-ins from: a user's own, as those for all services and
+/// slices would reach every group of the machine.
 fn drop_ins_are_looked_for_where_systemd_looks(m: &Machine) {
     stand_in::install(m);
+    let user = m.user(LOOKED_AT);
     let process = |name: &str, more: &str| format!("[process.{name}]\nexec = \"{} run\"\n{more}", stand_in::PATH);
-    let group = m.group("a-b-", &format!("{}{}", process("c-d", ""), process("w-x", "instances = 2\n")));
-    let units = ["a-b--c-d.service", "a-b--w-x@2.service", "a-b-.target", "system-copse-a\\x2db\\x2d.slice"];
+    let group = format!("{}/.config/copse/a-b-.toml", user.home());
+    user.write(&group, &format!("{}{}", process("c-d", ""), process("w-x", "instances = 2\n")));
+    let units = ["a-b--c-d.service", "a-b--w-x@2.service", "a-b-.target", "app-copse-a\\x2db\\x2d.slice"];
     let mut names: Vec<String> = units.iter().flat_map(|unit| drop_in_directories(unit)).collect();
     // And where it might look.
     names.extend(
         "a-b--c-.service a-b--.service a-b-.service a-b.service a-.service a.service a-b--w-x@.service \
          a-b--w-@2.service a-b--w-@.service a-b--w-.service a-b-@2.service a-b-@.service a-@2.service a-@.service \
-         a-b--w-x.service a-b--c-d@.service -.service a-.target a-b.target system-.slice system.slice -.slice"
+         a-b--w-x.service a-b--c-d@.service -.service a-.target a-b.target app-.slice app.slice -.slice"
             .split_whitespace()
             .map(str::to_owned),
     );
+    let directory = format!("{}/.config/systemd/user", user.home());
     for name in &names {
-        m.write(&format!("/run/systemd/system/{name}.d/50-looked.conf"), "[Unit]\nX-Looked=yes\n");
         // Of two files of one name only one is read: each has its own.
-        m.sh(&format!("cd '/run/systemd/system/{name}.d'; mv 50-looked.conf '50-{name}.conf'"));
+        user.write(&format!("{directory}/{name}.d/50-{name}.conf"), "[Unit]\nX-Looked=yes\n");
     }
-    m.reload();
+    user.reload();
     for unit in units {
-        // systemctl puts a path with a backslash between quotes, and doubles it.
-        let read = m.property(unit, "DropInPaths").replace('"', "").replace("\\\\", "\\");
+        // systemctl(1) quotes what holds a backslash.
+        let read = user.property(unit, "DropInPaths").replace('"', "").replace(r"\\", r"\");
         let mut read: Vec<_> =
             read.split(' ').filter_map(|path| path.rsplit_once("/50-")?.1.strip_suffix(".conf")).collect();
         read.retain(|name| *name != "copse");
@@ -293,8 +299,6 @@ fn drop_ins_are_looked_for_where_systemd_looks(m: &Machine) {
         expected.sort_unstable();
         assert_eq!(read, expected, "{unit}");
     }
-    for name in &names {
-        m.remove(&format!("/run/systemd/system/{name}.d"));
-    }
-    drop(group);
+    m.sh(&format!("rm -r '{directory}' '{group}'"));
+    user.reload();
 }
