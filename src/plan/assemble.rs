@@ -136,7 +136,10 @@ impl Steps<'_> {
     fn start(&mut self, all: &Findings<'_>) {
         let wanted = |kinds: &'static [Kind]| {
             all.iter().filter(move |(unit, finding)| {
-                finding.need == Need::Start && kinds.contains(&unit.member.kind) && !starts_under_its_service(unit, all)
+                finding.need == Need::Start
+                    && kinds.contains(&unit.member.kind)
+                    && !starts_under_its_service(unit, all)
+                    && !waits_for_its_socket(unit, all)
             })
         };
         let mut steps = together(wanted(&[Kind::Socket]));
@@ -159,6 +162,13 @@ impl Steps<'_> {
             let Some(process) = group.processes.get(name) else { continue };
             let own: Vec<_> = all.iter().filter(|(unit, _)| unit.of.as_ref() == Some(name)).collect();
             self.rebind(process, &own, all);
+            let waited = own
+                .iter()
+                .copied()
+                .filter(|(unit, finding)| finding.need == Need::Start && waits_for_its_socket(unit, all));
+            for (units, reasons) in together(waited) {
+                self.push(Action::Start, units, reasons, Pace::default());
+            }
             let rebound = |unit: &Observed| {
                 self.steps
                     .iter()
@@ -300,6 +310,16 @@ fn starts_under_its_service(unit: &Observed, all: &Findings<'_>) -> bool {
     let service =
         |(other, _): &(&Observed, Finding)| other.member.kind == Kind::Process && runs(other) && accepts(other, unit);
     unit.member.kind == Kind::Socket && unit.of.is_some() && all.iter().any(service)
+}
+
+/// A service that is down gets no descriptors of a socket that is about to be made anew, and would end at once.
+fn waits_for_its_socket(unit: &Observed, all: &Findings<'_>) -> bool {
+    let anew = |(socket, finding): &(&Observed, Finding)| {
+        let rebound =
+            finding.need == Need::Rebind || finding.need == Need::Start && starts_under_its_service(socket, all);
+        socket.member.kind == Kind::Socket && socket.of.is_some() && rebound && accepts(unit, socket)
+    };
+    unit.member.kind == Kind::Process && all.iter().any(anew)
 }
 
 /// At which pace a process of so many units is rolled.

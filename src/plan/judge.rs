@@ -93,7 +93,8 @@ pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
         return Finding::leave(Why::Masked);
     }
     match &unit.state {
-        State::Stopping => Finding::leave(Why::InMotion),
+        // What an apply that was killed had just asked to stop must come back as well.
+        State::Stopping if !situation.interrupted.contains(&unit.member.unit) => Finding::leave(Why::InMotion),
         State::Up | State::Starting | State::Restarting => up(unit, situation),
         State::Done if is_up(unit) => up(unit, situation),
         _ => {

@@ -278,6 +278,14 @@ fn what_runs_matters_and_not_what_systemd_has_loaded() {
             },
             &["start b"],
         ),
+        (
+            "an apply that was killed had just asked to stop it",
+            |situation| {
+                situation.units[1].state = State::Stopping;
+                situation.interrupted = ["g-b.service".to_owned()].into();
+            },
+            &["start b"],
+        ),
         ("it ended well", |situation| situation.units[1].state = State::Done, &[]),
         ("it is being stopped", |situation| situation.units[1].state = State::Stopping, &[]),
         ("from what it was started isn't known", |situation| situation.units[1].started = Started::Unknown, &[]),
@@ -511,4 +519,16 @@ fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_
     assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
     assert!(!shown.contains("hunter"), "{shown}");
     assert_eq!(plan.steps[0].reasons.len(), 1);
+}
+
+#[test]
+fn what_is_down_starts_after_its_socket_was_made_anew() {
+    let text = |port: u32| format!("[process.w]\nexec = \"/w\"\ninstances = 3\nlisten = \"tcp:{port}\"\n");
+    let (old, new) = (read(&text(1)), read(&text(2)));
+    let mut situation = situation(&old, &new);
+    for unit in situation.units.iter_mut().filter(|unit| unit.member.label == "w@1") {
+        unit.state = State::Stopped;
+        situation.interrupted = [unit.member.unit.clone()].into();
+    }
+    assert_eq!(steps(&plan(&situation)), ["rebind w@2, @3", "start w@1"]);
 }
