@@ -3,6 +3,8 @@
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
+# make package-test  builds the packages twice and compares, and more that takes long
+# make deb      Debian packages, in target/deb
 # make install  programs, units and manual pages, below DESTDIR
 # make html     the manual as web pages, in target/manual
 # make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
@@ -29,7 +31,7 @@ check: format lint minimal unit
 
 # Only what is missing is installed, so a machine that has it all needs neither network nor sudo here.
 # libc6-dev: the C library to link the programs of the booted tests statically with.
-# PROGRAMS: what a single target needs beside that, each named like its package.
+# PROGRAMS: what a single target needs beside that: packages, most with a program of the same name.
 PROGRAMS :=
 .PHONY: prerequisites
 prerequisites:
@@ -41,7 +43,9 @@ prerequisites:
 	command -v groff >/dev/null || want+=(groff-base); \
 	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
-	for program in $(PROGRAMS); do command -v $$program >/dev/null || want+=($$program); done; \
+	for program in $(PROGRAMS); do \
+	    command -v $$program >/dev/null || dpkg -s $$program >/dev/null 2>&1 || want+=($$program); \
+	done; \
 	if [ $${#want[@]} != 0 ]; then \
 	    $(SUDO) apt-get -q update; \
 	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$${want[@]}"; \
@@ -94,6 +98,7 @@ AS_ROOT := --config 'target."cfg(unix)".runner = ["sudo", "--preserve-env=CI,XDG
 endif
 
 .PHONY: booted
+booted: PROGRAMS := debhelper dpkg-dev
 booted: static roots
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)
 
@@ -103,13 +108,16 @@ booted: static roots
 # /usr/local, so these two are the prefixes that make sense. BUILT: the directory of the programs; CARGOFLAGS:
 # more options for cargo, such as --frozen.
 PREFIX ?= /usr
-BUILT ?= $(CURDIR)/target/release
+PROFILE ?= release
+BUILT ?= $(CURDIR)/target/$(PROFILE)
 CARGOFLAGS ?=
 
 # Where systemd itself says that its parts belong, if it does; /lib is a link to /usr/lib wherever copse runs.
 systemd_directory = $(or $(if $(filter /usr,$(PREFIX)),$(shell pkg-config --variable=$(1) systemd 2>/dev/null | \
     sed 's,^/lib/,/usr/lib/,')),$(PREFIX)/lib/systemd/$(2))
 UNIT_DIRECTORY ?= $(call systemd_directory,systemdsystemunitdir,system)
+# Debian's is vendor-completions.
+ZSH_DIRECTORY ?= site-functions
 USER_UNIT_DIRECTORY ?= $(call systemd_directory,systemduserunitdir,user)
 GENERATOR_DIRECTORY ?= $(call systemd_directory,systemdsystemgeneratordir,system-generators)
 USER_GENERATOR_DIRECTORY ?= $(call systemd_directory,systemdusergeneratordir,user-generators)
@@ -120,7 +128,7 @@ install: release
 
 .PHONY: release
 release:
-	COPSE_NOTIFY_PROGRAM=$(PREFIX)/bin/copse-notify $(CARGO) build --release $(CARGOFLAGS)
+	COPSE_NOTIFY_PROGRAM=$(PREFIX)/bin/copse-notify $(CARGO) build --profile $(PROFILE) $(CARGOFLAGS)
 
 # A unit of copse's own, with its programs where they are installed.
 install_unit = sed 's,/usr/bin/copse,$(PREFIX)/bin/copse,' "$(1)" > "$(2)/$(notdir $(1))" && chmod 644 "$(2)/$(notdir $(1))"
@@ -136,9 +144,40 @@ install-files:
 	$(foreach unit,$(wildcard units/user/*),$(call install_unit,$(unit),$(DESTDIR)$(USER_UNIT_DIRECTORY)) &&) true
 	install -d "$(DESTDIR)$(PREFIX)/share/copse"
 	"$(BUILT)/copse" schema > "$(DESTDIR)$(PREFIX)/share/copse/copse.schema.json"
+	install -d "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d" "$(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIRECTORY)"
+	"$(BUILT)/copse" completions bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/copse"
+	"$(BUILT)/copse" completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/copse.fish"
+	"$(BUILT)/copse" completions zsh > "$(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIRECTORY)/_copse"
 	for page in $(wildcard man/*.[0-9]); do \
 	    install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page"; \
 	done
+
+# Debian packages, in DEBS. The build itself fetches nothing; where rustc isn't Debian's own, dpkg isn't asked for
+# it. DEB_BUILD_OPTIONS="noopt nocheck" makes them quickly, for tests.
+DEBS ?= target/deb
+.PHONY: deb
+deb: PROGRAMS := debhelper dpkg-dev
+deb: prerequisites
+	tree=$$(packaging/source $(DEBS)); cd "$$tree"; \
+	dpkg-buildpackage --no-sign --build=full $$(dpkg -s rustc >/dev/null 2>&1 || echo -d)
+	ls $(DEBS)/*.deb
+
+# The same packages of programs that are there already, for tests: `make deb-of-built BUILT=…`. The last line printed is
+# the directory that they are in.
+.PHONY: deb-of-built
+deb-of-built: PROGRAMS := debhelper dpkg-dev
+deb-of-built: prerequisites
+	tree=$$(packaging/source --without-crates $(DEBS)-of-built); cd "$$tree"; \
+	PREBUILT=$(BUILT) DEB_BUILD_OPTIONS="nocheck noautodbgsym" dpkg-buildpackage --no-sign --build=binary -d >../log 2>&1 || \
+	    { cat ../log >&2; exit 1; }
+	@echo $(abspath $(DEBS)-of-built)
+
+# What takes too long for `make test`: see packaging/test.
+.PHONY: package-test
+package-test: PROGRAMS := debhelper dpkg-dev lintian rpm cpio
+package-test: prerequisites
+	packaging/test
 
 # The manual as it reads in a browser, in target/manual: `make html`.
 .PHONY: html

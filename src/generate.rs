@@ -50,6 +50,15 @@ pub fn compile(group: &Group, systemd: Systemd) -> UnitTree {
     tree(&Context::compiled(group, systemd))
 }
 
+/// The target alone, for a package that ships the group file: with its `[Install]`, and marked to be filled by the
+/// generator.
+#[must_use]
+pub fn static_target(group: &Group) -> UnitTree {
+    let mut tree = UnitTree::default();
+    target::write_static(&Context::compiled(group, Systemd::OLDEST), &mut tree);
+    tree
+}
+
 fn tree(context: &Context) -> UnitTree {
     let group = context.group;
     let mut tree = UnitTree::default();

@@ -33,8 +33,13 @@ pub struct Compile {
     output: PathBuf,
 
     /// The oldest version of systemd that the units have to work with.
-    #[arg(long, value_name = "N", value_parser = systemd_version())]
-    systemd_version: u32,
+    #[arg(long, value_name = "N", value_parser = systemd_version(), required_unless_present = "only_target")]
+    systemd_version: Option<u32>,
+
+    /// Only the target, with its [Install] section and to be filled by the generator: for a package that ships the
+    /// group file.
+    #[arg(long, conflicts_with_all = ["systemd_version", "cpus"])]
+    only_target: bool,
 
     /// What `instances = "cpus"` stands for.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -47,9 +52,9 @@ pub struct Compile {
 impl Compile {
     /// Writes the units of all files, or nothing if one of them has an error.
     pub fn run(self, scope: Scope) -> Exit {
-        let systemd = Systemd { version: self.systemd_version };
+        let systemd = self.systemd_version.map_or(Systemd::NEWEST, |version| Systemd { version });
         let mut outcome = self.load(scope, self.cpus.unwrap_or(1));
-        let asks_for_cpus = self.cpus.is_none() && outcome != self.load(scope, 2);
+        let asks_for_cpus = self.cpus.is_none() && !self.only_target && outcome != self.load(scope, 2);
         say_left_out(&mut outcome, systemd);
         let said = self.report.text(outcome.diagnostics(), &stderr());
         let _ = stderr().write_all(said.as_bytes());
@@ -62,7 +67,11 @@ impl Compile {
         }
         let mut tree = UnitTree::default();
         for group in outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
-            tree.entries.extend(generate::compile(group, systemd).entries);
+            let units = match self.only_target {
+                true => generate::static_target(group),
+                false => generate::compile(group, systemd),
+            };
+            tree.entries.extend(units.entries);
         }
         let names: Vec<String> =
             self.files.iter().filter_map(|file| Some(file.file_name()?.display().to_string())).collect();
@@ -70,7 +79,9 @@ impl Compile {
             complain(format_args!("{why}"));
             return Exit::Failed;
         }
-        eprintln!("{}", summary(&tree));
+        if !self.only_target {
+            eprintln!("{}", summary(&tree));
+        }
         Exit::Done
     }
 

@@ -6,6 +6,7 @@ mod invalid;
 mod keep;
 mod ready;
 mod reset;
+mod spared;
 
 use clap::{Args, Subcommand};
 
@@ -41,6 +42,8 @@ enum Task {
         /// The group.
         group: String,
     },
+    /// Print the units that are only restarted by hand (`refresh = "keep"`).
+    Spared,
     /// Print the diagnostics on standard input, and fail (copse-invalid@.service).
     Invalid {
         /// The group.
@@ -55,6 +58,7 @@ impl Internal {
             Task::Reset { group } => block_on(reset::run(scope, &group)),
             Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
             Task::Keep { group } => keep::run(scope, &group),
+            Task::Spared => spared::run(scope),
             Task::Invalid { group } => invalid::run(&group),
         }
     }

@@ -181,7 +181,7 @@ pub(super) fn origin(files: &[PathBuf]) -> String {
 /// The same of a compiled file: the files' names only, so that it doesn't matter where a package is built.
 fn compiled_origin(files: &[PathBuf], systemd: Systemd) -> String {
     let names: Vec<PathBuf> = files.iter().filter_map(|file| file.file_name()).map(PathBuf::from).collect();
-    origin(&names).replacen(" from ", &format!(" for systemd {} from ", systemd.version), 1)
+    origin(&names).replacen(" from ", &format!(" for systemd {} and later from ", systemd.version), 1)
 }
 
 /// The second: where changes belong.

@@ -40,7 +40,7 @@ fn target(context: &Context, filled: bool) -> Unit {
     context.documentation(&mut unit);
     context.source(&mut unit);
     if !filled && !context.compiled {
-        unit.push_why(Section::Unit, "how copse knows its own", "X-CopseGroup", yes());
+        mark(&mut unit);
     }
     unit.push_why(
         Section::Unit,
@@ -63,11 +63,31 @@ fn target(context: &Context, filled: bool) -> Unit {
     context.names(&mut unit, "Conflicts", &group.conflicts);
     context.pass(&mut unit, &group.target, |section| section == Section::Unit);
     if context.compiled {
-        for line in Value::names(group.wanted_by.iter().map(String::as_str)) {
-            unit.push(Section::Install, "WantedBy", line);
-        }
+        install(context, &mut unit);
     }
     unit
+}
+
+/// `G.target` as a package installs it beside its group file.
+pub(super) fn write_static(context: &Context, tree: &mut UnitTree) {
+    let name = context.target_name.as_str();
+    let mut unit = context.drop_in(name);
+    unit.push(Section::Unit, "Description", Value::plain(context.title()));
+    context.documentation(&mut unit);
+    mark(&mut unit);
+    install(context, &mut unit);
+    tree.file(name, &unit);
+}
+
+fn mark(unit: &mut Unit) {
+    unit.push_why(Section::Unit, "how copse knows its own", "X-CopseGroup", yes());
+}
+
+/// What `systemctl enable` makes links for.
+fn install(context: &Context, unit: &mut Unit) {
+    for line in Value::names(context.group.wanted_by.iter().map(String::as_str)) {
+        unit.push(Section::Install, "WantedBy", line);
+    }
 }
 
 fn slice(context: &Context) -> Unit {

@@ -58,15 +58,25 @@ impl Boot {
 
     /// Makes ready what a machine boots from over this root file system, which has this version.
     pub fn over(version: Version, root: PathBuf) -> Result<Boot, NoMachine> {
+        Boot::with(version, root, Stage::new)
+    }
+
+    /// As [`Boot::new`], without anything of copse's.
+    pub fn bare(version: Version) -> Result<Boot, NoMachine> {
+        root_is_needed()?;
+        Boot::with(version, root_file_system(version).map_err(NoMachine::Unavailable)?, Stage::bare)
+    }
+
+    fn with(version: Version, root: PathBuf, stage: fn(&Path) -> Result<Stage, String>) -> Result<Boot, NoMachine> {
         root_is_needed()?;
         // Programs that can't be built or copied are our own fault, not the host's.
-        let stage = Stage::new(&root).map_err(NoMachine::BootFailed)?;
+        let stage = stage(&root).map_err(NoMachine::BootFailed)?;
         Ok(Boot { version, root, stage })
     }
 
     /// Places a file; `path` is absolute, in the machine.
-    pub fn write(self, path: &str, text: &str) -> Boot {
-        self.stage.write(path, text);
+    pub fn write(self, path: &str, content: impl AsRef<[u8]>) -> Boot {
+        self.stage.write(path, content);
         self
     }
 

@@ -30,6 +30,7 @@ mod health;
 mod importing;
 mod judging;
 mod machine;
+mod packaged;
 mod planning;
 mod pool;
 mod probes;
@@ -91,6 +92,7 @@ const SITUATIONS: &[&[Situation]] = &[
     status::logs::SITUATIONS,
     text::SITUATIONS,
     examples::SITUATIONS,
+    packaged::SITUATIONS,
     probes::SITUATIONS,
     health::SITUATIONS,
     run::SITUATIONS,

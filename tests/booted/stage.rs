@@ -41,13 +41,19 @@ pub struct Stage {
 impl Stage {
     /// A stage with everything that each machine over `root` gets.
     pub fn new(root: &Path) -> Result<Stage, String> {
+        let stage = Stage::bare(root)?;
+        stage.install()?;
+        Ok(stage)
+    }
+
+    /// A stage that makes a container of `root`, without copse.
+    pub fn bare(root: &Path) -> Result<Stage, String> {
         let directory = tempfile::Builder::new().prefix("copse-booted-").tempdir();
         let directory = directory.map_err(|error| format!("no temporary directory: {error}"))?.keep();
         let stage = Stage { directory };
         fs::create_dir(stage.files()).expect("a fresh directory");
         stage.make_container();
         stage.mask_generators(root);
-        stage.install()?;
         Ok(stage)
     }
 
@@ -57,9 +63,9 @@ impl Stage {
     }
 
     /// Writes a file; `path` is the absolute path it will have in the machine.
-    pub fn write(&self, path: &str, text: &str) {
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.place(path);
-        fs::write(&path, text).expect("the stage can be written");
+        fs::write(&path, content).expect("the stage can be written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a file just written");
     }
 
@@ -82,7 +88,7 @@ impl Stage {
     fn make_container(&self) {
         // An id of its own: "uninitialized" would make it a first boot, which enables units by preset.
         let random = fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel gives a uuid");
-        self.write("/etc/machine-id", &random.replace('-', ""));
+        self.write("/etc/machine-id", random.replace('-', ""));
         self.write("/etc/hostname", "copse-test\n");
         self.link("/etc/systemd/system/default.target", "/lib/systemd/system/multi-user.target");
         for unit in MASKED {
@@ -119,7 +125,7 @@ impl Stage {
 
 /// The directory of the programs to try: `$COPSE_BIN_DIR`, or what cargo builds now. They are linked
 /// statically, as they have to run on the C libraries of all the suites.
-fn built_programs() -> Result<&'static Path, String> {
+pub fn built_programs() -> Result<&'static Path, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| match std::env::var_os("COPSE_BIN_DIR") {
         Some(directory) => Ok(directory.into()),

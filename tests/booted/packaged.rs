@@ -1,0 +1,144 @@
+//! The Debian package, installed with apt on machines that have nothing of copse's otherwise.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::machine::{BOOT_LIMIT, Boot, Machine};
+use crate::scope::Scope;
+use crate::situation::{Situation, situation};
+use crate::stage::built_programs;
+
+pub const SITUATIONS: &[Situation] = &[
+    // Not on 247: the package is for Debian 12 and later.
+    situation!(a_group_file_beside_the_installed_package_starts, [V252, V257, V262]),
+    situation!(an_upgrade_of_the_package_leaves_every_process_running, [V252, V257, V262]),
+    situation!(after_a_removal_a_running_group_goes_on_until_it_is_stopped, [V252, V257, V262]),
+];
+
+const SOON: Duration = Duration::from_secs(20);
+
+const GROUP: &str = r#"
+    failure-policy = "stop"
+    [process.manager]
+    exec = "/bin/sleep 1000"
+    refresh = "keep"
+    [process.worker]
+    exec = "/bin/sleep 1000"
+    ready = { listening = 8471 }
+    exec-start-pre = "/bin/true"
+    instances = 2
+    [process.worker.instance.2]
+    ready = "exec"
+    [process.worker.instance.1]
+    exec = "/usr/bin/python3 -m http.server 8471"
+    health = { tcp = "127.0.0.1:8471" }
+"#;
+
+const MEMBERS: [&str; 3] = ["pack-manager.service", "pack-worker@1.service", "pack-worker@2.service"];
+
+/// What autopkgtest(1) runs on the installed package.
+const AUTOPKGTEST: &str = include_str!("../../packaging/debian/tests/group");
+
+/// The package's bytes, made of the programs that the other situations try.
+fn package() -> &'static [u8] {
+    static PACKAGE: OnceLock<Vec<u8>> = OnceLock::new();
+    PACKAGE.get_or_init(|| {
+        let built = built_programs().expect("the programs are built");
+        let work = tempfile::tempdir().expect("a temporary directory");
+        let output = Command::new("make")
+            .args(["--silent", "--no-print-directory", "deb-of-built"])
+            .arg(format!("BUILT={}", built.display()))
+            .arg(format!("DEBS={}", work.path().join("deb").display()))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("make can be started");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let directory = printed.lines().last().unwrap_or_default();
+        let is_it = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with("copse_") && name.ends_with(".deb")
+        };
+        let mut files = fs::read_dir(directory).expect("the packages are there").map(|entry| entry.unwrap().path());
+        fs::read(files.find(is_it).expect("copse_*.deb")).expect("a file just made")
+    })
+}
+
+/// A machine of its own with the package installed, and nothing else of copse's.
+fn installed(m: &Machine) -> Machine {
+    let boot = Boot::bare(m.version()).unwrap_or_else(|why| panic!("{why:?}"));
+    let boot = boot.write("/root/copse.deb", package()).write("/root/autopkgtest", AUTOPKGTEST);
+    let mut machine = boot.start().unwrap_or_else(|why| panic!("{why:?}"));
+    machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
+    assert!(!machine.exists("/usr/bin/copse"), "a machine without copse");
+    apt(&machine, "install /root/copse.deb");
+    machine
+}
+
+fn apt(machine: &Machine, words: &str) {
+    machine.sh(&format!("DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root {words} >&2"));
+}
+
+fn start(machine: &Machine) -> [u32; 3] {
+    machine.write("/etc/copse/pack.toml", GROUP);
+    machine.reload();
+    machine.systemctl(&["start", "pack.target"]);
+    MEMBERS.map(|unit| machine.pid(unit))
+}
+
+fn a_group_file_beside_the_installed_package_starts(m: &Machine) {
+    let machine = installed(m);
+    let said = machine.sh("sh /root/autopkgtest");
+    assert!(said.ends_with("all as it should be"), "{said}");
+    for path in [
+        "/usr/share/copse/copse.schema.json",
+        "/usr/share/bash-completion/completions/copse",
+        "/usr/lib/systemd/user-generators/copse-generator",
+    ] {
+        assert!(machine.exists(path), "{path}");
+    }
+}
+
+fn an_upgrade_of_the_package_leaves_every_process_running(m: &Machine) {
+    let machine = installed(m);
+    let before = start(&machine);
+    let units = || machine.sh("cd /run/systemd/generator && find . -name '*pack*' -type f | sort | xargs sha256sum");
+    let generated = units();
+    // needrestart sees programs of replaced packages, and would restart their services.
+    let spared = "our %nrconf; do '/etc/needrestart/conf.d/copse.conf'; print join ' ', keys %{$nrconf{override_rc}}";
+    assert!(machine.ok(&["perl", "-e", spared]).contains("pack\\-manager\\.service"));
+    let next = "cd /root && dpkg-deb -R copse.deb next && sed -i 's/^Version: .*/Version: 99/' next/DEBIAN/control && \
+                dpkg-deb -Zgzip -z1 -b next next.deb";
+    machine.sh(next);
+    apt(&machine, "install /root/next.deb");
+    assert_eq!(machine.ok(&["dpkg-query", "-W", "-f", "${Version}", "copse"]), "99");
+    assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
+    assert_eq!(units(), generated);
+    assert_eq!(MEMBERS.map(|unit| machine.property(unit, "NeedDaemonReload")), ["no"; 3]);
+    let plan = machine.run(&["copse", "plan", "--exit-code", "pack"]);
+    assert_eq!(plan.status, 0, "nothing is outdated: {plan:?}");
+    machine.kill_and_wait("pack-worker@1.service");
+    assert_eq!(machine.property("pack.target", "ActiveState"), "active");
+}
+
+fn after_a_removal_a_running_group_goes_on_until_it_is_stopped(m: &Machine) {
+    let machine = installed(m);
+    let before = start(&machine);
+    apt(&machine, "remove copse");
+    assert!(!machine.exists("/usr/bin/copse"));
+    assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
+    // Whoever installs anything else has systemd read its units again.
+    machine.reload();
+    assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
+    machine.systemctl(&["stop", "pack.target"]);
+    for unit in MEMBERS {
+        machine.wait(unit, "ActiveState", "inactive", SOON);
+    }
+    machine.remove("/etc/copse/pack.toml");
+    apt(&machine, "purge copse");
+    let left = machine.sh("find /etc /usr /var/lib -path /var/lib/dpkg -prune -o -name '*copse*' -print");
+    assert_eq!(left, "", "nothing is left of it");
+}
