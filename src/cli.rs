@@ -188,6 +188,12 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Says so, and that the verb failed.
+fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}
+
 /// Runs a verb's future to its end, on this thread.
 fn block_on<F: Future<Output = Exit>>(future: F) -> Exit {
     match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {

@@ -14,6 +14,7 @@ use crate::history::{History, Overrides, Version};
 use crate::kmsg::Log;
 use crate::memory::{Memory, Store};
 use crate::model::{self, Context, Group};
+use crate::moment;
 use crate::pipeline::{Checks, GroupOutcome, guarded};
 use crate::scope::Directories;
 use crate::source::{self, Source};
@@ -35,19 +36,13 @@ pub fn cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count().max(1))
 }
 
-/// CLOCK_MONOTONIC in µs, as systemd's own timestamps.
-fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000).unwrap_or(0)
-}
-
 /// Writes all units into `output`, and tells the log what is wrong. Returns whether nothing was (warnings aside).
 ///
 /// What is remembered until the next boot is brought up to date only if `output` is the directory of the service
 /// manager itself: `systemd-analyze verify` and the like run generators too.
 #[must_use]
 pub fn run(output: &Path, directories: &Directories) -> bool {
-    let began = now();
+    let began = moment::monotonic();
     let mut log = Log::open(directories);
     let mut writer = match Writer::open(output) {
         Ok(writer) => writer,

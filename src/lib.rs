@@ -27,6 +27,7 @@ pub mod kmsg;
 pub mod manager;
 pub mod memory;
 pub mod model;
+pub mod moment;
 pub mod notify;
 pub mod pipeline;
 #[cfg(feature = "cli")]

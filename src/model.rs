@@ -24,6 +24,7 @@ mod process;
 #[cfg(feature = "cli")]
 pub mod schema;
 mod service;
+mod share;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use command::{LONGEST_WORD, is_plain_word, toml_string};
 pub use grammar::SIGNALS;
 pub use group::{Context, document, read};
 pub use instances::MOST_INSTANCES;
+pub use share::Share;
 pub use text::{is_variable, spelled};
 pub use version::left_out;
 
@@ -461,8 +463,8 @@ pub struct Socket {
 pub struct Change {
     /// `refresh`
     pub refresh: Refresh,
-    /// `max-unavailable`: a number or a percentage, checked.
-    pub max_unavailable: String,
+    /// `max-unavailable`
+    pub max_unavailable: Share,
     /// `min-ready-sec`
     pub min_ready: Span,
     /// `settled`: all must hold.

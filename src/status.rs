@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use crate::manager::look::Details;
 use crate::manager::unit::Listed;
 use crate::plan::Reason;
-pub use member::{Kind, Member, Start, label, members, with_found};
+pub use member::{Kind, Member, Start, all_members, label, members, with_found};
 
 /// What a unit's state means to its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +64,15 @@ pub struct Row {
     pub pinned: u64,
     /// The last line in its journal, of one that failed.
     pub last_line: Option<String>,
+}
+
+impl Row {
+    /// What is seen of a member; nothing is compared with its file yet.
+    #[must_use]
+    pub fn new(member: Member, listed: Listed, details: Option<Details>) -> Self {
+        let state = state(&member, &listed, details.as_ref());
+        Self { member, listed, details, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
+    }
 }
 
 /// What the units say that stand for the group as a whole.

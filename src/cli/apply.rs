@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::plan::{groups, invalid, look};
+use super::plan::{groups, invalid};
 use super::report::{self, Color};
 use super::restart::Pace;
 use super::work::{self, Work, not_allowed};
@@ -160,7 +160,7 @@ impl Apply {
         let mut plan = observe::situation(&notes, group, subject.files.as_ref(), &seen, plan::plan);
         self.pace.set(&mut plan);
         if !self.json {
-            work.progress.note_lines(&render::render(&plan, false, look(Color::Auto)));
+            work.progress.note_lines(&render::render(&plan, false, report::look(Color::Auto)));
         }
         work.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let application = subject.application(&plan, &notes, &seen, context.cpus);

@@ -39,8 +39,7 @@ impl<'o> Chosen<'o> {
             return Ok(no_such(&named, outcome));
         }
         let meaning = of.and_then(|outcome| outcome.group.as_ref());
-        let mut members = meaning.map(status::members).unwrap_or_default();
-        status::with_found(&mut members, &named.group, meaning, &found);
+        let mut members = status::all_members(&named.group, meaning, &found);
         members.retain(|member| named.means(&member.label));
         if let Some(part) = &named.part
             && members.is_empty()

@@ -136,9 +136,8 @@ async fn bring(
 /// others, as ever.
 async fn subjects(work: &Work, target: &Target, after: &Group, hold: bool) -> zbus::Result<Vec<Subject>> {
     let unit = name::target(&target.group);
-    let mut members = status::members(after);
     let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
-    status::with_found(&mut members, target.group.as_str(), Some(after), &found);
+    let mut members = status::all_members(target.group.as_str(), Some(after), &found);
     let Some(process) = after.processes.get(&target.process) else { return Ok(Vec::new()) };
     let named = super::named::Named { group: target.group.to_string(), part: Some(target.process.to_string()) };
     let timed = matches!(process.start, Start::Timed(_));

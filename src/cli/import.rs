@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _, stderr};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::report::{self, Report};
-use super::{Exit, complain};
+use super::{Exit, complain, failed};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
 use crate::scope::Scope;
 use crate::unit::name::GroupName;
@@ -95,22 +96,28 @@ impl Output {
 
     fn write(&self, text: &str) -> Exit {
         let Some(path) = &self.output else { return print(text) };
-        let written = File::options().write(true).create_new(true).open(path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        match written {
+        match create(path, 0o666, text) {
             Ok(()) => Exit::Done,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                complain(format_args!("`{}` is there already, and isn't overwritten", path.display()));
-                Exit::Failed
-            }
-            Err(error) => {
-                complain(format_args!("`{}` can't be written: {error}", path.display()));
-                Exit::Failed
-            }
+            Err(exit) => exit,
         }
     }
+}
+
+/// Writes a file that isn't there yet, with this mode less the umask from its first moment on.
+///
+/// # Errors
+/// [`Exit::Failed`] where it is there, or can't be written; once it was said.
+fn create(path: &Path, mode: u32, text: &str) -> Result<(), Exit> {
+    let written = File::options().write(true).create_new(true).mode(mode).open(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            failed(&format_args!("`{}` is there already, and isn't overwritten", path.display()))
+        }
+        _ => failed(&format_args!("`{}` can't be written: {error}", path.display())),
+    })
 }
 
 /// A file that is imported, as text.

@@ -127,7 +127,6 @@ impl Logs {
 fn members(scope: Scope, named: &Named, outcome: &Outcome) -> Result<Vec<Member>, Exit> {
     let group = outcome.groups.iter().find(|group| group.name.as_str() == named.group);
     let meaning = group.and_then(|group| group.group.as_ref());
-    let mut members = meaning.map(status::members).unwrap_or_default();
     let mut found = Vec::new();
     block_on(async {
         if let Ok(systemd) = connect(scope).await
@@ -137,7 +136,7 @@ fn members(scope: Scope, named: &Named, outcome: &Outcome) -> Result<Vec<Member>
         }
         Exit::Done
     });
-    status::with_found(&mut members, &named.group, meaning, &found);
+    let mut members = status::all_members(&named.group, meaning, &found);
     let known = group.is_some() || !found.is_empty();
     members.retain(|member| named.means(&member.label));
     let process = |part: &str| {

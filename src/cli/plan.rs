@@ -1,14 +1,13 @@
 //! `copse plan`: what `copse apply` would do, and nothing done.
 
-use std::io::{stderr, stdout};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::stderr;
 
 use clap::Args;
 
 use super::named::Named;
-use super::report::{self, Color, Format, Report, columns};
-use super::status::{WIDTH, load, running, unknown, worse};
-use super::{Exit, block_on, complain};
+use super::report::{self, Color, Format, Report};
+use super::status::{load, running, unknown, worse};
+use super::{Exit, block_on, complain, failed};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::generator;
 use crate::manager::{Connected, connect};
@@ -17,7 +16,6 @@ use crate::pipeline::{GroupOutcome, Outcome};
 use crate::plan::observe::{self, Notes};
 use crate::plan::{self, json, render};
 use crate::scope::Scope;
-use crate::status::render::Look;
 use crate::unit::name::GroupName;
 
 /// Show what `copse apply` would do, unit by unit, and why; nothing is changed.
@@ -94,7 +92,7 @@ impl Plan {
         if self.json {
             return json::render(plan) + "\n";
         }
-        render::render(plan, self.diff, look(self.color))
+        render::render(plan, self.diff, report::look(self.color))
     }
 }
 
@@ -109,8 +107,7 @@ pub(super) async fn groups(
         return names.iter().map(|text| named(text, outcome)).collect();
     }
     let mut all: Vec<GroupName> = outcome.groups.iter().map(|group| group.name.clone()).collect();
-    let running = running(systemd, scope).await.map_err(|error| failed(&error))?;
-    all.extend(running.iter().filter_map(|name| GroupName::new(name)));
+    all.extend(running(systemd, scope).await.map_err(|error| failed(&error))?);
     all.sort();
     all.dedup();
     Ok(all)
@@ -124,14 +121,6 @@ pub(super) fn invalid(group: &GroupOutcome, color: Color, json: bool) -> Option<
     let text = report.text(errors.iter().copied(), &stderr());
     let _ = std::io::Write::write_all(&mut stderr(), text.as_bytes());
     json.then(|| json::invalid(group.name.as_str(), errors.len()) + "\n")
-}
-
-/// How plans are drawn on the standard output.
-pub(super) fn look(color: Color) -> Look {
-    let stdout = stdout();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-    Look { colour: color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now }
 }
 
 /// A group, by its own name or by that of its target.
@@ -148,9 +137,4 @@ fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
             Err(Exit::Usage)
         }
     }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Exit {
-    complain(format_args!("{error}"));
-    Exit::Failed
 }

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use rustix::fd::AsFd;
 
 use crate::diagnostic::{Diagnostic, Severity, excerpt, json};
+use crate::moment;
+use crate::status::render::Look;
 
 /// How to show diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,6 +93,15 @@ impl Color {
 pub fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
     (stream.is_terminal() && columns > 0).then_some(columns)
+}
+
+/// Columns of a status or a plan where there is no terminal to ask.
+const NARROW: usize = 80;
+
+/// How a status or a plan is drawn on the standard output, now.
+pub fn look(color: Color) -> Look {
+    let stdout = io::stdout();
+    Look { colour: color.on(&stdout), width: columns(&stdout).unwrap_or(NARROW), now: moment::now() }
 }
 
 /// How many of each kind.

@@ -8,9 +8,10 @@ use super::chosen::Chosen;
 use super::work::{self, Work};
 use super::{Exit, complain, start};
 use crate::manager::look::details;
+use crate::model::Share;
 use crate::plan::{Action, Plan, Subject, Why};
 use crate::rollout::Stop;
-use crate::rollout::asked::{self, Asked, Share};
+use crate::rollout::asked;
 use crate::scope::Scope;
 use crate::span;
 use crate::status::{self, Member, State};
@@ -80,14 +81,9 @@ impl Restart {
                 return start::whole(work, chosen).await;
             }
         }
-        let asked = Asked {
-            group: chosen.group.clone(),
-            part: chosen.part.clone(),
-            canary: self.pace.canary,
-            max_unavailable: self.pace.max_unavailable,
-            pause: self.pace.pause,
-        };
-        let plan = asked::restart(&asked, chosen.meaning(), &states(work, chosen).await?);
+        let states = states(work, chosen).await?;
+        let mut plan = asked::restart(&chosen.group, chosen.part.as_deref(), chosen.meaning(), &states);
+        self.pace.set(&mut plan);
         if plan.steps.is_empty() && plan.leave.is_empty() {
             complain(format_args!("there is no process in `{}` to restart", chosen.label()));
             return Ok(Exit::Failed);

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::report::Color;
-use super::{Exit, block_on, complain};
+use super::{Exit, block_on, complain, failed};
 use crate::import::procfile::Formation;
 use crate::manager::connect;
 use crate::manager::jobs::{Jobs, Kind};
@@ -215,9 +215,4 @@ fn status(end: &End) -> Exit {
         End::Done | End::Stopped => Exit::Done,
         End::NotStarted => Exit::Failed,
     }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Exit {
-    complain(format_args!("{error}"));
-    Exit::Failed
 }

@@ -38,7 +38,7 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     let members = chosen.subjects(|member| member.defined && member.start == status::Start::Auto);
     work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
-    let failures = work.rollout(chosen, &record).start_group(&target, &members).await?;
+    let failures = work.rollout(chosen.limit(), &record).start_group(&target, &members).await?;
     let (grave, others): (Vec<_>, Vec<_>) =
         failures.iter().partition(|failure| chosen.is_essential(&failure.subject.unit));
     if !others.is_empty() {

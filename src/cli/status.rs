@@ -8,14 +8,11 @@ mod watch;
 
 pub(super) use read::running;
 
-use std::io::stdout;
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use clap::Args;
 
 use super::named::Named;
-use super::report::{self, Color, columns};
-use super::{Exit, block_on, complain};
+use super::report::{self, Color};
+use super::{Exit, block_on, complain, failed};
 use crate::generator;
 use crate::manager::{Connected, connect};
 use crate::model::Context;
@@ -25,10 +22,8 @@ use crate::scope::{Directories, Scope};
 use crate::status::render::Look;
 use crate::status::{Status as Shown, Verdict, json, render};
 use crate::suggest;
+use crate::unit::name::GroupName;
 use read::Group;
-
-/// Columns where there is no terminal to ask.
-pub(super) const WIDTH: usize = 80;
 
 /// Show what runs of groups; without one, a line for each of all groups.
 ///
@@ -101,8 +96,11 @@ async fn look(names: &[String], scope: Scope, systemd: &Connected) -> zbus::Resu
     let (mut shown, mut exit) = (Vec::new(), Exit::Done);
     for name in names {
         let named = Named::new(name, &outcome.groups);
-        let group = Group::new(scope, &named.group, &outcome);
-        match group.whole(systemd, &directories, &notes, &named).await? {
+        let found = match GroupName::new(&named.group) {
+            Some(name) => Group::new(scope, &name, &outcome).whole(systemd, &directories, &notes, &named).await?,
+            None => None,
+        };
+        match found {
             Some(status) => {
                 exit = worse(exit, exit_of(&status));
                 shown.push(status);
@@ -144,13 +142,9 @@ impl List {
 
 impl Output {
     fn text(&self, all: &[Shown], render: impl FnOnce(&[Shown], Look) -> String) -> String {
-        let stdout = stdout();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        let look = Look { colour: self.color.on(&stdout), width: columns(&stdout).unwrap_or(WIDTH), now };
         match self.json {
             true => all.iter().map(|status| json::render(status) + "\n").collect(),
-            false => render(all, look),
+            false => render(all, report::look(self.color)),
         }
     }
 
@@ -171,11 +165,6 @@ pub(super) fn load(scope: Scope) -> (Directories, Outcome) {
     let directories = Directories::from_environment(scope, None);
     let outcome = pipeline::load(&directories, &Context { scope, cpus: generator::cpus() });
     (directories, outcome)
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Exit {
-    complain(format_args!("{error}"));
-    Exit::Failed
 }
 
 /// Says that there is nothing of that name, and what is near.

@@ -43,7 +43,7 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     let members = chosen.subjects(|member| !timed(member));
     work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
-    work.rollout(chosen, &record).stop_group(&target, &members).await?;
+    work.rollout(chosen.limit(), &record).stop_group(&target, &members).await?;
     for member in chosen.members.iter().filter(|member| timed(member)) {
         if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
             let (label, group) = (&member.label, &chosen.group);

@@ -71,17 +71,7 @@ async fn verdict(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<(Verdict, Opt
     let mut last = || listed.pop().unwrap_or_else(|| Listed::absent(&of_group[0]));
     let (mark, gate, target) = (last(), last(), last());
     let row = |((member, listed), details): ((&status::Member, Listed), Details)| {
-        let state = status::state(member, &listed, Some(&details));
-        Row {
-            member: member.clone(),
-            listed,
-            details: Some(details),
-            state,
-            gone: false,
-            outdated: Vec::new(),
-            pinned: 0,
-            last_line: None,
-        }
+        Row::new(member.clone(), listed, Some(details))
     };
     let rows: Vec<Row> = chosen.members.iter().zip(listed).zip(known).map(row).collect();
     let restarting = rows.iter().any(|row| row.state == status::State::Restarting);

@@ -1,13 +1,14 @@
 //! What the verbs that change something have in common: the groups, the manager, what is shown, and how it ends.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::chosen::Chosen;
 use super::progress::Progress;
 use super::report::{self, Color};
-use super::{Exit, block_on, complain};
+use super::{Exit, block_on, complain, failed};
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
 use crate::manager::{Connected, connect, is_refusal};
@@ -102,17 +103,17 @@ impl Work {
         Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
     }
 
-    /// A roll-out of `chosen` that tells `tell`.
-    pub(super) fn rollout<'r>(&'r self, chosen: &Chosen<'_>, tell: &'r dyn Tell) -> Rollout<'r> {
-        let (interrupt, limit) = (self.interrupt.clone(), chosen.limit());
-        Rollout { jobs: &self.jobs, tell, interrupt, limit, wanted: BTreeSet::new(), hold: None }
+    /// A roll-out that tells `tell`, and gives each unit so long to get ready.
+    pub(super) fn rollout<'r>(&'r self, limit: Option<Duration>, tell: &'r dyn Tell) -> Rollout<'r> {
+        let (jobs, interrupt) = (&self.jobs, self.interrupt.clone());
+        Rollout { jobs, tell, interrupt, limit, wanted: BTreeSet::new(), hold: None }
     }
 
     /// Carries out a plan that nothing has to be remembered of.
     pub(super) async fn carry_out(&self, chosen: &Chosen<'_>, plan: &Plan) -> Result<(), Stop> {
         self.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let record = Record::new(&chosen.group, &self.progress);
-        self.rollout(chosen, &record).steps(plan).await
+        self.rollout(chosen.limit(), &record).steps(plan).await
     }
 
     /// Carries out, one after the other, what somebody asks for of a group; what has no units is left out.
@@ -120,8 +121,7 @@ impl Work {
         let step = |(action, units)| Step { action, units, reasons: vec![Reason::Asked], pace: Pace::default() };
         let steps = all.into_iter().filter(|(_, units)| !units.is_empty()).map(step).collect();
         let record = Record::new(&group.name, &self.progress);
-        let (jobs, interrupt, limit) = (&self.jobs, self.interrupt.clone(), group.timeout_start.value.finite());
-        let rollout = Rollout { jobs, tell: &record, interrupt, limit, wanted: BTreeSet::new(), hold: None };
+        let rollout = self.rollout(group.timeout_start.value.finite(), &record);
         rollout.steps(&Plan::asked(group.name.clone(), steps, Vec::new())).await
     }
 
@@ -158,9 +158,4 @@ pub(super) fn not_allowed(scope: Scope, what: &str, why: &str) -> Exit {
     };
     complain(format_args!("not allowed to change {what}: {}{help}", why.trim_end_matches('.')));
     Exit::NotAllowed
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Exit {
-    complain(format_args!("{error}"));
-    Exit::Failed
 }

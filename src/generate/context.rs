@@ -8,7 +8,7 @@ use super::Target;
 use crate::model::{Directory, DirectoryKind, Group, Pass, PassThrough, Process, Setup};
 use crate::scope::Scope;
 use crate::systemd::Systemd;
-use crate::unit::name::{self, InstanceName, ProcessName};
+use crate::unit::name::{self, ProcessName, in_order};
 use crate::unit::{Section, Unit, Value};
 
 /// Where to read about the units. Every unit says so in its `Documentation=`.
@@ -208,13 +208,6 @@ fn services(group: &Group, process: &ProcessName, definition: &Process) -> Vec<S
             .map(|instance| name::instance(&group.name, process, instance))
             .collect(),
     }
-}
-
-/// Instances as people count them: 2 before 10, numbers before names.
-pub(super) fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'n InstanceName> {
-    let mut all: Vec<_> = instances.collect();
-    all.sort_by_cached_key(|instance| instance.as_str().parse::<u64>().map_or((1, 0), |number| (0, number)));
-    all
 }
 
 /// The setup steps that wait for a process, directly or through another step.

@@ -1,9 +1,9 @@
 //! A process: a service, or a template with its instances, and what starts it.
 
-use super::context::{Context, in_order};
+use super::context::Context;
 use super::{socket, timer};
 use crate::model::{FailurePolicy, Process, Ready, Restart, Service, Start};
-use crate::unit::name::{self, ProcessName};
+use crate::unit::name::{self, ProcessName, in_order};
 use crate::unit::{Section, Unit, UnitTree, Value};
 
 /// The units of one process and the links that make the target want them.

@@ -86,7 +86,7 @@ fn process(exec: &str) -> Process {
         controls: vec![],
         change: Change {
             refresh: Refresh::Restart,
-            max_unavailable: "1".to_owned(),
+            max_unavailable: Share::Count(1),
             min_ready: span("0"),
             settled: vec![],
         },

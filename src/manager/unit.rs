@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use zbus::OwnedVariant;
 
 use crate::manager::proxy::ListUnitsRow;
+use crate::moment;
 
 /// A moment on `CLOCK_MONOTONIC`, in microseconds, as systemd's `…TimestampMonotonic` properties have it.
 /// Zero: never.
@@ -16,9 +17,7 @@ impl Monotonic {
     /// Now.
     #[must_use]
     pub fn now() -> Self {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        Self(u64::try_from(micros).unwrap_or(0))
+        Self(moment::monotonic())
     }
 
     /// Whether it ever happened.

@@ -17,7 +17,7 @@ use crate::model::service::{self, Context, Role, span_or};
 use crate::model::socket;
 use crate::model::text::Names;
 use crate::model::value::{self, invalid, shown, wrong_type};
-use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Socket, Span, Start, Text};
+use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Share, Socket, Span, Start, Text};
 use crate::suggest;
 use crate::systemd;
 use crate::unit::name::{InstanceName, ProcessName};
@@ -314,21 +314,21 @@ fn change(
     }
 }
 
-fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> String {
-    let Some(entry) = table.get("max-unavailable") else { return "1".to_owned() };
-    match &entry.node.value {
-        Value::Integer(number @ 1..=MOST_INSTANCES) => return number.to_string(),
-        Value::String(text)
-            if text.strip_suffix('%').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=100).contains(&n)) =>
-        {
-            return text.to_string();
-        }
-        _ => diagnostics.push(invalid(
+fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> Share {
+    let Some(entry) = table.get("max-unavailable") else { return Share::Count(1) };
+    let share = match &entry.node.value {
+        Value::Integer(number @ 1..=MOST_INSTANCES) => usize::try_from(*number).ok().map(Share::Count),
+        // A number is written as one.
+        Value::String(text) => Share::parse(text).filter(|share| matches!(share, Share::Percent(_))),
+        _ => None,
+    };
+    share.unwrap_or_else(|| {
+        diagnostics.push(invalid(
             &entry.node,
             "`max-unavailable` takes a number of instances, or a percentage from `\"1%\"` to `\"100%\"`",
-        )),
-    }
-    "1".to_owned()
+        ));
+        Share::Count(1)
+    })
 }
 
 fn check_combination(

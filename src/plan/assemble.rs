@@ -324,13 +324,8 @@ fn waits_for_its_socket(unit: &Observed, all: &Findings<'_>) -> bool {
 
 /// At which pace a process of so many units is rolled.
 pub fn pace(process: &Process, of: usize) -> Pace {
-    let text = process.change.max_unavailable.as_str();
-    let number = match text.strip_suffix('%') {
-        Some(percent) => of * percent.parse::<usize>().unwrap_or(1) / 100,
-        None => text.parse().unwrap_or(1),
-    };
     Pace {
-        max_unavailable: number.max(1),
+        max_unavailable: process.change.max_unavailable.of(of),
         of,
         min_ready: process.change.min_ready.value.finite().unwrap_or_default(),
         settled: process.change.settled.clone(),

@@ -21,6 +21,7 @@ use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
 use crate::model::{Context, Group};
+use crate::moment;
 use crate::pipeline::GroupOutcome;
 use crate::scope::{Directories, Scope};
 use crate::source::Source;
@@ -80,24 +81,47 @@ pub struct Seen {
     pub details: HashMap<String, Details>,
 }
 
-/// Asks the service manager about a group. `None` where there is neither a file nor anything that runs.
+/// What the service manager is asked about a group.
+pub struct Question<'q> {
+    /// Which.
+    pub group: &'q GroupName,
+    /// What its file means, if there is one and it is valid.
+    pub meaning: Option<&'q Group>,
+    /// It is a group even if nothing of it is loaded.
+    pub known: bool,
+    /// Which of its members.
+    pub means: &'q dyn Fn(&Member) -> bool,
+    /// Other units, about which the same is asked.
+    pub besides: &'q [String],
+}
+
+/// Asks the service manager about a group. `None` where it isn't known and nothing of it is loaded.
 ///
 /// # Errors
 /// What the connection or the manager refuses.
-pub async fn see(systemd: &Connected, group: &GroupName, meaning: Option<&Group>) -> zbus::Result<Option<Seen>> {
-    let target = name::target(group);
+pub async fn ask(systemd: &Connected, question: &Question<'_>) -> zbus::Result<Option<Seen>> {
+    let target = name::target(question.group);
     let found = details(systemd, std::slice::from_ref(&target)).await?.into_iter().next().unwrap_or_default();
-    if meaning.is_none() && found.consists_of.is_empty() {
+    if !question.known && found.consists_of.is_empty() {
         return Ok(None);
     }
-    let mut members = meaning.map(status::members).unwrap_or_default();
-    status::with_found(&mut members, group.as_str(), meaning, &found.consists_of);
+    let mut members = status::all_members(question.group.as_str(), question.meaning, &found.consists_of);
+    members.retain(question.means);
     let mut asked: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
-    asked.push(name::own("directories", group));
+    asked.extend_from_slice(question.besides);
     let names: Vec<&str> = asked.iter().map(String::as_str).chain([target.as_str()]).collect();
     let listed = systemd.list(&names).await?.into_iter().map(|listed| (listed.name.clone(), listed)).collect();
     let answers = details(systemd, &asked).await?;
     Ok(Some(Seen { target: found, members, listed, details: asked.into_iter().zip(answers).collect() }))
+}
+
+/// As [`ask`], for a plan: all of the group, if there is a valid file or anything that runs.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn see(systemd: &Connected, group: &GroupName, meaning: Option<&Group>) -> zbus::Result<Option<Seen>> {
+    let besides = [name::own("directories", group)];
+    ask(systemd, &Question { group, meaning, known: meaning.is_some(), means: &|_| true, besides: &besides }).await
 }
 
 /// What is to be done about a group; `None` where there is neither a file nor anything that runs.
@@ -165,8 +189,7 @@ pub fn situation<R>(
 fn pinned_since(directories: &Directories, group: &GroupName) -> u64 {
     let path = directories.state.as_ref().map(|state| directories.rooted(&state.join("pins").join(group.as_str())));
     let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
-    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.and_then(|since| u64::try_from(since.as_micros()).ok()).unwrap_or(0)
+    modified.map_or(0, moment::since_epoch)
 }
 
 impl<'s> Observer<'s> {

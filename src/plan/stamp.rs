@@ -7,6 +7,7 @@ use super::paths::Unit;
 use crate::definition::Definition;
 use crate::inputs::Moment;
 use crate::model::DirectoryKind;
+use crate::moment;
 use crate::notify::args::{self, Invocation};
 use crate::notify::once::{self, Once};
 use crate::unit::syntax;
@@ -34,8 +35,7 @@ pub fn read(definition: &Definition, unit: Unit<'_>) -> Option<Stamp> {
 
 fn modified(path: &Path) -> Moment {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
-    let since = modified.ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.and_then(|since| Moment::try_from(since.as_micros()).ok()).unwrap_or(0)
+    modified.map_or(0, moment::since_epoch)
 }
 
 /// What an `ExecStart=` runs, if that is `copse-notify once`, and whether all of it is known.

@@ -11,13 +11,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::applied::{Applied, Intent, Taken};
 use crate::history::History;
 use crate::history::pins::Pin;
 use crate::inputs;
 use crate::manager::unit::Monotonic;
+use crate::moment;
 use crate::plan::{Action, Plan, Step};
 use crate::scope::Directories;
 use crate::source::Source;
@@ -153,8 +153,7 @@ impl Application<'_> {
         }
         self.intend(BTreeSet::new())?;
         let units = self.units(rollout, taken).await?;
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
+        let at = moment::now();
         match self.source.filter(|_| self.plan.active) {
             Some(source) => self.note(Applied { at, source: source.clone(), cpus: self.cpus, units }),
             None => Ok(()),

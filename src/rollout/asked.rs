@@ -2,71 +2,25 @@
 //! instances at its own pace.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::model::{Group, Process};
 use crate::plan::{self, Action, Leave, Pace, Plan, Reason, Step, Subject, Why};
 use crate::status::{Kind, Member, Start, State};
 use crate::unit::name::{GroupName, ProcessName};
 
-/// How many instances may be down at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// So many.
-    Count(usize),
-    /// So many of a hundred.
-    Percent(usize),
-}
-
-impl Share {
-    /// Reads `2` or `25%`; at least one, at most all.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
-        match text.strip_suffix('%') {
-            Some(percent) => number(percent).filter(|percent| *percent <= 100).map(Self::Percent),
-            None => number(text).map(Self::Count),
-        }
-    }
-
-    /// Of so many instances; at least one, or nothing could ever be done.
-    #[must_use]
-    pub fn of(self, instances: usize) -> usize {
-        match self {
-            Self::Count(count) => count,
-            Self::Percent(percent) => (instances * percent / 100).max(1),
-        }
-    }
-}
-
-/// What somebody asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// The group.
-    pub group: GroupName,
-    /// What of it, as people call it; `None`: all of it.
-    pub part: Option<String>,
-    /// The first alone, and watched for so long.
-    pub canary: Option<Duration>,
-    /// Instead of `max-unavailable`.
-    pub max_unavailable: Option<Share>,
-    /// Between one batch and the next.
-    pub pause: Duration,
-}
-
 /// The plan that restarts what runs, or should run, of `members`. What an administrator stopped is started only where it
-/// was named itself, or where nothing of what was named is up. `meaning` is what the group's file means, if it is valid.
+/// was named itself, or where nothing of what was named is up. `part` is what was named of the group, `None` all of it;
+/// `meaning` is what the group's file means, if it is valid.
 #[must_use]
-pub fn restart(asked: &Asked, meaning: Option<&Group>, members: &[(Member, State)]) -> Plan {
+pub fn restart(group: &GroupName, part: Option<&str>, meaning: Option<&Group>, members: &[(Member, State)]) -> Plan {
     let processes = || members.iter().filter(|(member, _)| member.kind == Kind::Process);
     let nothing_up = !processes().any(|(_, state)| matches!(state, State::Up | State::Restarting | State::Failed(_)));
-    let named = asked.part.is_some();
     let mut leave: Vec<Leave> = Vec::new();
     let order = meaning.map(plan::order).unwrap_or_default();
     let mut touched: BTreeMap<(Option<usize>, &str), Vec<Subject>> = BTreeMap::new();
     for (member, state) in processes() {
         let subject = Subject { unit: member.unit.clone(), label: member.label.clone() };
-        let explicit = named && (nothing_up || asked.part.as_ref() == Some(&member.label));
+        let explicit = part.is_some_and(|part| nothing_up || part == member.label);
         match why_not(member, state).filter(|why| !explicit || *why == Why::Masked) {
             Some(why) => leave.push(Leave { units: vec![subject], why, reasons: vec![Reason::Asked] }),
             None => {
@@ -79,9 +33,9 @@ pub fn restart(asked: &Asked, meaning: Option<&Group>, members: &[(Member, State
     let steps = touched.into_iter().map(|((_, process), units)| {
         let of = processes().filter(|(member, _)| process_of(&member.label) == process).count();
         let definition = meaning.and_then(|group| group.processes.get(&ProcessName::new(process)?));
-        Step { action: Action::Roll, units, reasons: vec![Reason::Asked], pace: pace(asked, definition, of) }
+        Step { action: Action::Roll, units, reasons: vec![Reason::Asked], pace: pace(definition, of) }
     });
-    Plan::asked(asked.group.clone(), steps.collect(), leave)
+    Plan::asked(group.clone(), steps.collect(), leave)
 }
 
 /// Why a member isn't restarted.
@@ -102,13 +56,11 @@ fn process_of(label: &str) -> &str {
     label.split_once('@').map_or(label, |(process, _)| process)
 }
 
-fn pace(asked: &Asked, process: Option<&Process>, of: usize) -> Pace {
-    let own = match process {
+fn pace(process: Option<&Process>, of: usize) -> Pace {
+    match process {
         Some(process) => plan::pace(process, of),
         None => Pace { max_unavailable: 1, of, ..Pace::default() },
-    };
-    let max_unavailable = asked.max_unavailable.map_or(own.max_unavailable, |share| share.of(of));
-    Pace { max_unavailable, canary: asked.canary, pause: asked.pause, ..own }
+    }
 }
 
 #[cfg(test)]
@@ -126,14 +78,8 @@ mod tests {
         Member { unit, label: label.to_owned(), kind: Kind::Process, start, defined: true }
     }
 
-    fn asked(part: Option<&str>) -> Asked {
-        Asked {
-            group: GroupName::new("g").unwrap(),
-            part: part.map(ToOwned::to_owned),
-            canary: None,
-            max_unavailable: None,
-            pause: Duration::ZERO,
-        }
+    fn g() -> GroupName {
+        GroupName::new("g").unwrap()
     }
 
     fn touched(plan: &Plan) -> Vec<&str> {
@@ -159,7 +105,7 @@ mod tests {
             (member("called", Start::Manual), State::Up),
             (member("nightly", Start::Timed), State::Starting),
         ];
-        let plan = restart(&asked(None), None, &members);
+        let plan = restart(&g(), None, None, &members);
         assert_eq!(touched(&plan), ["called", "failed", "flaps", "up"]);
         assert_eq!(
             left(&plan),
@@ -178,12 +124,12 @@ mod tests {
     fn what_is_stopped_is_started_only_where_it_was_named() {
         let instances = |two: State| [(member("web@1", Start::Auto), State::Up), (member("web@2", Start::Auto), two)];
         let members = instances(State::Stopped);
-        assert_eq!(touched(&restart(&asked(Some("web")), None, &members)), ["web@1"]);
-        assert_eq!(touched(&restart(&asked(Some("web@2")), None, &members[1..])), ["web@2"]);
+        assert_eq!(touched(&restart(&g(), Some("web"), None, &members)), ["web@1"]);
+        assert_eq!(touched(&restart(&g(), Some("web@2"), None, &members[1..])), ["web@2"]);
         let all_down = [(member("web@1", Start::Auto), State::Stopped), (member("web@2", Start::Auto), State::Stopped)];
-        assert_eq!(touched(&restart(&asked(Some("web")), None, &all_down)), ["web@1", "web@2"]);
+        assert_eq!(touched(&restart(&g(), Some("web"), None, &all_down)), ["web@1", "web@2"]);
         let masked = [(member("web", Start::Auto), State::Masked)];
-        assert_eq!(left(&restart(&asked(Some("web")), None, &masked)), [("web", Why::Masked)]);
+        assert_eq!(left(&restart(&g(), Some("web"), None, &masked)), [("web", Why::Masked)]);
     }
 
     #[test]
@@ -191,27 +137,10 @@ mod tests {
         let text = "[process.a]\nexec = \"/a\"\nafter = [\"m\"]\n[process.z]\nexec = \"/z\"\n\
             [process.m]\nexec = \"/m\"\nafter = [\"s\"]\n[setup.s]\nexec = \"/s\"\nafter = [\"z\"]\n";
         let file = Arc::new(SourceFile { path: "/etc/copse/g.toml".into(), text: text.to_owned() });
-        let source = Source { name: asked(None).group, file, drop_ins: Vec::new() };
+        let source = Source { name: g(), file, drop_ins: Vec::new() };
         let (group, _) = model::read(&source, &Context { scope: Scope::System, cpus: 1 });
         let group = group.expect("a good file");
         let members: Vec<_> = ["a", "m", "z"].map(|label| (member(label, Start::Auto), State::Up)).into();
-        assert_eq!(touched(&restart(&asked(None), Some(&group), &members)), ["z", "m", "a"]);
-    }
-
-    #[test]
-    fn shares_of_instances() {
-        for (text, of, expected) in [
-            ("1", 4, Some(1)),
-            ("3", 4, Some(3)),
-            ("50%", 4, Some(2)),
-            ("10%", 4, Some(1)),
-            ("100%", 4, Some(4)),
-            ("0", 4, None),
-            ("0%", 4, None),
-            ("101%", 4, None),
-            ("x", 4, None),
-        ] {
-            assert_eq!(Share::parse(text).map(|share| share.of(of)), expected, "{text}");
-        }
+        assert_eq!(touched(&restart(&g(), None, Some(&group), &members)), ["z", "m", "a"]);
     }
 }

@@ -1,12 +1,11 @@
 //! What copse does to units is in the journal, beside what the units write themselves: `journalctl COPSE_GROUP=G` tells
 //! who restarted what, and why. systemd.journal-fields(7) adds which process that was (`_UID=`, `_AUDIT_LOGINUID=`).
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::event::{Event, Tell};
+use crate::moment;
 use crate::plan::{Reason, render};
 use crate::status::render::Look;
 use crate::unit::name::GroupName;
@@ -20,8 +19,7 @@ pub struct Record<'r> {
 
 /// The reasons in a few words each.
 fn sentence(reasons: &[Reason]) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let look = Look { colour: false, width: usize::MAX, now: u64::try_from(now.as_micros()).unwrap_or(u64::MAX) };
+    let look = Look { colour: false, width: usize::MAX, now: moment::now() };
     reasons.iter().map(|reason| render::reason(reason, look)).collect::<Vec<_>>().join("; ")
 }
 

@@ -1,9 +1,7 @@
 //! Who is in a group: what its file says, and what else is loaded that stops with it.
 
-use std::cmp::Ordering;
-
 use crate::model::{self, Group};
-use crate::unit::name::{self, InstanceName};
+use crate::unit::name::{self, in_order};
 
 /// What kind of unit a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,16 +100,11 @@ fn start(process: &model::Process) -> Start {
     }
 }
 
-/// By number where both are numbers, as people count.
-fn in_order<'a>(instances: impl Iterator<Item = &'a InstanceName>) -> Vec<&'a InstanceName> {
-    let mut all: Vec<_> = instances.collect();
-    let number = |name: &InstanceName| name.as_str().parse::<u64>().ok();
-    all.sort_by(|a, b| match (number(a), number(b)) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => a.cmp(b),
-    });
+/// All members: of the file, if it is valid, and what else systemd has found to be part of the target.
+#[must_use]
+pub fn all_members(name: &str, group: Option<&Group>, found: &[String]) -> Vec<Member> {
+    let mut all = group.map(members).unwrap_or_default();
+    with_found(&mut all, name, group, found);
     all
 }
 

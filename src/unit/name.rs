@@ -118,6 +118,14 @@ pub fn slice(user: bool, group: &GroupName) -> String {
     format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
 }
 
+/// Instances as people count them: 2 before 10, numbers before names.
+#[must_use]
+pub fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'n InstanceName> {
+    let mut all: Vec<_> = instances.collect();
+    all.sort_by_cached_key(|instance| instance.as_str().parse::<u64>().map_or((1, 0), |number| (0, number)));
+    all
+}
+
 /// `a@b.service` → `a@.service`; `None` for what isn't an instance.
 #[must_use]
 pub fn template_of(unit: &str) -> Option<String> {

@@ -4,6 +4,7 @@
 //! the variables of a command line. Strict: what systemd would only warn about is `Err`.
 
 use crate::unit::lines::{Line, lines};
+use crate::unit::{Entry, UnitTree};
 
 /// The directives of a unit file: section, name, value. Continued lines are joined, as systemd does, by a blank.
 ///
@@ -22,6 +23,23 @@ pub fn directives(text: &str) -> Result<Vec<(String, String, String)>, String> {
         }
     }
     if text.ends_with('\\') { Err("a backslash at the end".to_owned()) } else { Ok(all) }
+}
+
+/// Every path of a tree with, of a file, its sections and directives without their values, or, of a link, where it
+/// leads: what no text that stands in a value may change.
+///
+/// # Panics
+/// Where a file isn't one that systemd would read as a whole.
+#[must_use]
+pub fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
+    let of = |entry: &Entry| match entry {
+        Entry::Link(target) => vec![target.display().to_string()],
+        Entry::File(text) => {
+            let read = directives(text).expect("a unit file");
+            read.into_iter().map(|(section, name, _)| format!("[{section}] {name}")).collect()
+        }
+    };
+    tree.entries.iter().map(|(path, entry)| (path.clone(), of(entry))).collect()
 }
 
 /// The words of a value, unquoted and unescaped.

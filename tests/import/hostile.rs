@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use copse::generate::{self, Target};
 use copse::systemd::Systemd;
-use copse::unit::syntax;
-use copse::unit::{Entry, UnitTree};
+use copse::unit::UnitTree;
+use copse::unit::syntax::skeleton;
 use proptest::prelude::*;
 
 use crate::compare::{Input, group};
@@ -36,18 +36,6 @@ fn units(input: &Input) -> Option<UnitTree> {
     }
     let group = group(&imported).unwrap_or_else(|why| panic!("it doesn't pass `copse check`: {why}"));
     Some(generate::generate(&group, Target { systemd: Systemd::NEWEST, static_target: false }))
-}
-
-/// Every path with, of a file, its sections and directives.
-fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
-    let of = |entry: &Entry| match entry {
-        Entry::Link(target) => vec![target.display().to_string()],
-        Entry::File(text) => {
-            let read = syntax::directives(text).unwrap();
-            read.into_iter().map(|(section, name, _)| format!("[{section}] {name}")).collect()
-        }
-    };
-    tree.entries.iter().map(|(path, entry)| (path.clone(), of(entry))).collect()
 }
 
 proptest! {

@@ -1,14 +1,11 @@
 //! `copse import procfile`
 
-use std::fs::File;
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Exit, Output, complain, read};
+use super::{Exit, Output, complain, create, read};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
 use crate::import::Remark;
 use crate::import::accepted::accept;
@@ -161,22 +158,8 @@ impl Procfile {
         }
         let pairs = variables.iter().map(|variable| (variable.name.as_str(), variable.value.as_str()));
         let text = environment_file::text(pairs);
-        // Whether or not it can be read by others meanwhile is no question: it is made as it stays.
-        let written = File::options().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        match written {
-            Ok(()) => Ok(Some(path)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                complain(format_args!("`{}` is there already, and isn't overwritten", path.display()));
-                Err(Exit::Failed)
-            }
-            Err(error) => {
-                complain(format_args!("`{}` can't be written: {error}", path.display()));
-                Err(Exit::Failed)
-            }
-        }
+        create(path, 0o600, &text)?;
+        Ok(Some(path))
     }
 }
 

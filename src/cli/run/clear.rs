@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::place::Place;
-use crate::manager::Connected;
 use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::{Connected, is_unknown};
 use crate::scope::Scope;
 use crate::unit::name;
 
@@ -47,7 +47,7 @@ async fn own(systemd: &Connected, place: &Place) -> zbus::Result<BTreeSet<String
 /// Stops a unit and waits for it, if it is there.
 async fn stop(jobs: &Jobs, unit: &str) -> zbus::Result<()> {
     match jobs.run(Kind::Stop, unit).await {
-        Err(zbus::Error::MethodError(name, ..)) if name.as_str() == "org.freedesktop.systemd1.NoSuchUnit" => Ok(()),
+        Err(error) if is_unknown(&error) => Ok(()),
         Err(error) => Err(error),
         // A stop that fails, or that a start got in the way of, has nothing else to be done about.
         Ok(_) => Ok(()),

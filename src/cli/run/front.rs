@@ -3,7 +3,7 @@
 use std::io::{Stdout, Write as _, stdout};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -22,6 +22,7 @@ use crate::manager::look::details;
 use crate::manager::unit::Listed;
 use crate::manager::{connect, is_passing};
 use crate::model::Group;
+use crate::moment;
 use crate::scope::Scope;
 use crate::status::{self, Member};
 use crate::unit::name;
@@ -112,9 +113,7 @@ impl Front {
     }
 
     fn say_of(&mut self, name: &str, text: &str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        let line = self.painter.said(name, now, text);
+        let line = self.painter.said(name, moment::now(), text);
         self.print(&line);
     }
 
@@ -320,7 +319,7 @@ fn watched(group: &Group, member: Member) -> Watched {
 impl Journal {
     fn follow(scope: Scope, group: &str, members: &[Member]) -> std::io::Result<Self> {
         let named = Named { group: group.to_owned(), part: None };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = moment::now() / 1_000_000;
         let mut command = Command::new("journalctl");
         command.args(["--no-pager", "--quiet", "--all", "--output=json", "--follow", "--no-tail"]);
         // The name was another group's only if PIDs came round.

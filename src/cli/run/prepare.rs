@@ -3,12 +3,12 @@
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 
+use super::Run;
 use super::draft::{self, Draft, Surroundings};
 use super::environment;
 use super::place::Place;
-use super::{Run, failed};
 use crate::cli::report::{Color, Format, Report};
-use crate::cli::{Exit, complain};
+use crate::cli::{Exit, complain, failed};
 use crate::diagnostic::Diagnostics;
 use crate::generator;
 use crate::import::Remark;

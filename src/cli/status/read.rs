@@ -9,9 +9,10 @@ use crate::diagnostic::Severity;
 use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
+use crate::model;
 use crate::pipeline::{GroupOutcome, Outcome};
 use crate::plan;
-use crate::plan::observe::{self, Notes, Seen};
+use crate::plan::observe::{self, Notes, Question, Seen};
 use crate::scope::{Directories, Scope};
 use crate::status::{self, Kind, Member, Resources, Row, Start, State, Status, Whole};
 use crate::unit::name::{self, GroupName};
@@ -22,7 +23,7 @@ const LAST_LINES: usize = 5;
 /// A group, by its file or, where that was removed, by its name alone.
 pub(super) struct Group<'o> {
     scope: Scope,
-    name: String,
+    name: GroupName,
     outcome: Option<&'o GroupOutcome>,
 }
 
@@ -34,22 +35,22 @@ struct Units {
 }
 
 impl<'o> Group<'o> {
-    pub(super) fn new(scope: Scope, name: &str, outcome: &'o Outcome) -> Self {
-        let outcome = outcome.groups.iter().find(|group| group.name.as_str() == name);
-        Self { scope, name: name.to_owned(), outcome }
+    pub(super) fn new(scope: Scope, name: &GroupName, outcome: &'o Outcome) -> Self {
+        let outcome = outcome.groups.iter().find(|group| group.name == *name);
+        Self { scope, name: name.clone(), outcome }
     }
 
     fn units(&self) -> Units {
         let name = &self.name;
-        Units {
-            target: format!("{name}.target"),
-            gate: format!("copse-ready@{name}.service"),
-            mark: format!("copse-failed@{name}.target"),
-        }
+        Units { target: name::target(name), gate: name::own("ready", name), mark: name::failed(name) }
+    }
+
+    fn meaning(&self) -> Option<&'o model::Group> {
+        self.outcome.and_then(|outcome| outcome.group.as_ref())
     }
 
     fn members(&self) -> Vec<Member> {
-        self.outcome.and_then(|outcome| outcome.group.as_ref()).map(status::members).unwrap_or_default()
+        self.meaning().map(status::members).unwrap_or_default()
     }
 
     /// All about what is named of the group; `None` where there is nothing of that name.
@@ -60,39 +61,33 @@ impl<'o> Group<'o> {
         notes: &Notes<'_>,
         named: &Named,
     ) -> zbus::Result<Option<Status>> {
-        let Some(group) = GroupName::new(&self.name) else { return Ok(None) };
         let units = self.units();
-        let found = match details(systemd, std::slice::from_ref(&units.target)).await {
-            Ok(all) => all.into_iter().next().unwrap_or_default(),
+        let slice = name::slice(self.scope == Scope::User, &self.name);
+        let question = Question {
+            group: &self.name,
+            meaning: self.meaning(),
+            known: self.outcome.is_some(),
+            means: &|member| named.means(&member.label),
+            besides: &[units.gate.clone(), units.mark.clone(), slice.clone()],
+        };
+        let seen = match observe::ask(systemd, &question).await {
+            Ok(Some(seen)) => seen,
             // A name that systemd can't take.
-            Err(zbus::Error::MethodError(..)) => return Ok(None),
+            Ok(None) | Err(zbus::Error::MethodError(..)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        if self.outcome.is_none() && found.consists_of.is_empty() {
+        if seen.members.is_empty() && named.part.is_some() {
             return Ok(None);
         }
-        let mut members = self.members();
-        let meaning = self.outcome.and_then(|outcome| outcome.group.as_ref());
-        status::with_found(&mut members, &self.name, meaning, &found.consists_of);
-        members.retain(|member| named.means(&member.label));
-        if members.is_empty() && named.part.is_some() {
-            return Ok(None);
-        }
-        let names = [&units.target, &units.gate, &units.mark].into_iter();
-        let names: Vec<&str> = names.chain(members.iter().map(|member| &member.unit)).map(String::as_str).collect();
-        let listed = by_name(systemd.list(&names).await?);
-        let mut asked: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
-        asked.extend([units.gate.clone(), name::slice(self.scope == Scope::User, &group)]);
-        let mut answers = details(systemd, &asked).await?;
-        let (slice, gate) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
-        let details = members.iter().map(|member| member.unit.clone()).zip(answers).collect();
-        let mut rows = self.rows(members, &listed, details, directories);
-        let whole = whole(&units, &listed, gate.status_text);
+        let about = |unit: &str| seen.details.get(unit).cloned().unwrap_or_default();
+        let (slice, gate, found) = (about(&slice), about(&units.gate), &seen.target);
+        let mut rows = self.rows(seen.members.clone(), &seen.listed, seen.details.clone(), directories);
+        let whole = whole(&units, &seen.listed, gate.status_text);
         let (verdict, reason) = match named.part {
             None => status::judge(&whole, &rows),
             Some(_) => status::judge_part(&rows),
         };
-        self.outdated(&group, notes, found.clone(), &listed, &mut rows);
+        self.outdated(notes, &seen, &mut rows);
         last_lines(self.scope, &mut rows);
         let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
         let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
@@ -103,22 +98,8 @@ impl<'o> Group<'o> {
     }
 
     /// Notes which of them don't run with what the files say.
-    fn outdated(
-        &self,
-        group: &GroupName,
-        notes: &Notes<'_>,
-        target: Details,
-        listed: &HashMap<String, Listed>,
-        rows: &mut [Row],
-    ) {
-        let details = |row: &Row| Some((row.member.unit.clone(), row.details.clone()?));
-        let seen = Seen {
-            target,
-            members: rows.iter().map(|row| row.member.clone()).collect(),
-            listed: listed.clone(),
-            details: rows.iter().filter_map(details).collect(),
-        };
-        observe::situation(notes, group, self.outcome, &seen, |situation| {
+    fn outdated(&self, notes: &Notes<'_>, seen: &Seen, rows: &mut [Row]) {
+        observe::situation(notes, &self.name, self.outcome, seen, |situation| {
             for (row, unit) in rows.iter_mut().zip(&situation.units) {
                 row.outdated = plan::outdated(unit, situation);
                 row.pinned = unit.pinned.unwrap_or(0);
@@ -128,7 +109,7 @@ impl<'o> Group<'o> {
 
     /// What the file alone says.
     fn plain(&self) -> Status {
-        let meaning = self.outcome.and_then(|outcome| outcome.group.as_ref());
+        let meaning = self.meaning();
         let files = match (meaning, self.outcome) {
             (Some(group), _) => group.files.clone(),
             (None, Some(outcome)) => vec![outcome.path.clone()],
@@ -138,7 +119,7 @@ impl<'o> Group<'o> {
             outcome.diagnostics.iter().filter(|found| found.severity() == Severity::Error).count()
         });
         Status {
-            group: self.name.clone(),
+            group: self.name.to_string(),
             description: meaning.and_then(|group| group.description.clone()),
             files,
             errors,
@@ -171,8 +152,7 @@ impl<'o> Group<'o> {
                 // Nobody awaits it any more.
                 member.start = Start::Manual;
             }
-            let state = status::state(&member, &listed, details.as_ref());
-            Row { member, listed, details, state, gone, outdated: Vec::new(), pinned: 0, last_line: None }
+            Row { gone, ..Row::new(member, listed, details) }
         };
         members.into_iter().map(row).collect()
     }
@@ -223,7 +203,7 @@ fn last_lines(scope: Scope, rows: &mut [Row]) {
 /// All groups with a file, and those that still run without one, in the order of their names. One question for all
 /// units; a second one only for those whose row leaves open what it means.
 pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) -> zbus::Result<Vec<Status>> {
-    let mut names: Vec<String> = outcome.groups.iter().map(|group| group.name.to_string()).collect();
+    let mut names: Vec<GroupName> = outcome.groups.iter().map(|group| group.name.clone()).collect();
     for name in running(systemd, scope).await? {
         if !names.contains(&name) {
             names.push(name);
@@ -271,21 +251,21 @@ fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>
 }
 
 /// The groups that have something running, by their slices.
-pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<String>> {
+pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<GroupName>> {
     let before = if scope == Scope::User { "app-copse-" } else { "system-copse-" };
     let rows = systemd.manager().list_units_by_patterns(&[], &[&format!("{before}*.slice")]).await?;
     let mut names = Vec::new();
     for row in rows.into_iter().map(Listed::from).filter(Listed::is_up) {
         let escaped = row.name.strip_prefix(before).and_then(|rest| rest.strip_suffix(".slice"));
-        names.extend(escaped.map(|name| name.replace("\\x2d", "-")));
+        names.extend(escaped.and_then(|name| GroupName::new(&name.replace("\\x2d", "-"))));
     }
     // A slice stays active when nothing is in it any more; a target doesn't.
-    let targets: Vec<String> = names.iter().map(|name| format!("{name}.target")).collect();
+    let targets: Vec<String> = names.iter().map(name::target).collect();
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let up: HashSet<String> = match targets.is_empty() {
         true => HashSet::new(),
         false => systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect(),
     };
-    names.retain(|name| up.contains(&format!("{name}.target")));
+    names.retain(|name| up.contains(&name::target(name)));
     Ok(names)
 }

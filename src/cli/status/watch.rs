@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use tokio::sync::Notify;
 
-use super::{Exit, Output, Shown, failed, load, look, whole};
+use super::{Exit, Output, Shown, load, look, whole};
+use crate::cli::failed;
 use crate::cli::named::Named;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::unit::syntax::skeleton;
 
 /// A group in which `hostile` stands wherever its author writes text that isn't checked against an alphabet.
 fn with_everywhere(hostile: &str) -> Group {
@@ -53,18 +54,6 @@ fn with_everywhere(hostile: &str) -> Group {
         group: None,
     });
     shop
-}
-
-/// Every path with, of a file, its sections and directives, or, of a link, where it leads.
-fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
-    let of = |entry: &Entry| match entry {
-        Entry::Link(target) => vec![target.display().to_string()],
-        Entry::File(text) => {
-            let read = syntax::directives(text).unwrap();
-            read.into_iter().map(|(section, name, _)| format!("[{section}] {name}")).collect()
-        }
-    };
-    tree.entries.iter().map(|(path, entry)| (path.clone(), of(entry))).collect()
 }
 
 proptest! {
