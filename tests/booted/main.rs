@@ -16,6 +16,7 @@
 //! A situation cleans up after itself ([`group::Group`] does by itself), and never sleeps to let something
 //! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
 
+mod another_host;
 mod applying;
 mod asking;
 mod compiled;
@@ -74,6 +75,7 @@ const SITUATIONS: &[&[Situation]] = &[
     starting::SITUATIONS,
     restarting::SITUATIONS,
     asking::SITUATIONS,
+    another_host::SITUATIONS,
     applying::SITUATIONS,
     failing::SITUATIONS,
     judging::SITUATIONS,
