@@ -39,8 +39,10 @@ fn report(m: &Machine, what: &str, measured: &[(&str, f64)]) {
     println!("{}: milliseconds {what}: {}", m.version(), all.join(", "));
 }
 
-/// Each of them became active after its server served, and soon: the limit is for a machine under load, the aim is 5 ms
-/// (`make bench`).
+/// What nothing that is measured here takes on a machine under heavy load; the aim is 5 ms (`make bench`).
+const LATE: f64 = 5000.0;
+
+/// Each of them became active after its server served, and soon.
 #[track_caller]
 fn assert_ready_when_served(m: &Machine, what: &str) {
     let mut measured = Vec::new();
@@ -53,7 +55,7 @@ fn assert_ready_when_served(m: &Machine, what: &str) {
         measured.push((served.name, milliseconds(serves, active)));
     }
     report(m, what, &measured);
-    assert!(measured.iter().all(|(_, time)| *time < 1000.0), "{measured:?}");
+    assert!(measured.iter().all(|(_, time)| *time < LATE), "{measured:?}");
 }
 
 fn every_probe_waits_for_a_server_that_is_late(m: &Machine) {
@@ -110,7 +112,7 @@ fn a_server_that_dies_before_it_is_ready_fails_its_start_at_once(m: &Machine) {
         measured.push((served.name, milliseconds(served.told(m, "dies"), failed)));
     }
     report(m, "from a death to failed", &measured);
-    assert!(measured.iter().all(|(_, time)| *time < 1000.0), "{measured:?}");
+    assert!(measured.iter().all(|(_, time)| *time < LATE), "{measured:?}");
 }
 
 fn every_probe_works_in_a_strict_sandbox_with_a_network_of_its_own_as_another_user(m: &Machine) {

@@ -40,6 +40,11 @@ def answer(s):
         connection.sendall(f"HTTP/1.1 {status}\r\nConnection: close\r\n\r\n".encode())
         connection.close()
 
+def accept(s):
+    """A queue that nobody takes from is full after a while, and the next one who asks gets no answer."""
+    while True:
+        s.accept()[0].close()
+
 def serve():
     if kind == "tcp":
         return bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", int(address)))
@@ -69,6 +74,8 @@ if when == "dies":
 if when == "late":
     tell("serves")
     keep = serve()
+    if kind in ("tcp", "tcp6", "stream", "abstract"):
+        threading.Thread(target=accept, args=[keep], daemon=True).start()
     serving.set()
 while True:
     signal.pause()

@@ -22,6 +22,8 @@ pub struct Resolver<'m> {
 const SERVICE: &str = "knot-resolver.service";
 const TARGET: &str = "knot-resolver.target";
 const MANAGER: &str = "knot-resolver-manager.service";
+/// What an upgrade of the package replaces; the group's manager is a file of its own.
+const PROGRAMS: [&str; 3] = ["/usr/sbin/kresd", "/usr/sbin/kres-cache-gc", "/opt/knot/manager"];
 
 impl Resolver<'_> {
     /// Returns when systemd has it started.
@@ -54,15 +56,22 @@ impl Resolver<'_> {
         self.machine.systemctl(&["restart", unit]);
     }
 
-    /// What is done once new programs are in place: by the package's postinst; for the group, each process in turn.
+    /// New programs in the place of the old ones, and what is done then: by the package's postinst; for the group, by
+    /// `copse apply`, which restarts what runs an older program, each in turn.
     pub fn upgrade(&self) {
+        for program in PROGRAMS {
+            // As dpkg does: another file under the same name. A byte more at its end makes another content; apply doesn't
+            // restart what runs the same.
+            let new = format!("{program}.dpkg-new");
+            self.machine.sh(&format!("cp {program} {new} && echo >>{new} && mv {new} {program}"));
+        }
         self.machine.systemctl(&["daemon-reload"]);
         match self.form {
             Form::Package => {
                 self.machine.ok(&["deb-systemd-invoke", "restart", SERVICE]);
             }
             Form::Group => {
-                self.machine.ok(&["copse", "restart", "knot-resolver"]);
+                self.machine.ok(&["copse", "apply", "knot-resolver"]);
             }
         }
     }
