@@ -22,7 +22,12 @@ impl Running {
     pub fn read(directories: &Directories) -> Self {
         let entries = directories.running.iter().flat_map(|path| std::fs::read_dir(directories.rooted(path)));
         let unit = |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("invocation:")?.to_owned());
-        let mut names: HashSet<String> = entries.flatten().flatten().filter_map(unit).collect();
+        Self::of(entries.flatten().flatten().filter_map(unit))
+    }
+
+    /// These units run, and nothing else.
+    pub(crate) fn of<S: Into<String>>(units: impl IntoIterator<Item = S>) -> Self {
+        let mut names: HashSet<String> = units.into_iter().map(Into::into).collect();
         let templates: Vec<_> = names.iter().filter_map(|unit| name::template_of(unit)).collect();
         names.extend(templates);
         Self { names }

@@ -150,6 +150,19 @@ impl Directories {
         }
     }
 
+    /// Where the runtime directory of each user is that has one.
+    pub const OF_USERS: &str = "/run/user";
+
+    /// Where systemd looks for units that are there until the next boot (until the user is logged out), without the root.
+    #[must_use]
+    pub fn until_reboot(&self) -> Option<PathBuf> {
+        let name = match self.scope {
+            Scope::System => "system",
+            Scope::User => "user",
+        };
+        Some(self.generator.as_ref()?.with_file_name(name))
+    }
+
     /// The path on this machine: the root and `path` joined.
     #[must_use]
     pub fn rooted(&self, path: &Path) -> PathBuf {

@@ -6,6 +6,7 @@
 #   tests/roots.sh                all suites
 #   tests/roots.sh podman rivals  two more, for `make bench`, on Debian 13: podman's generator; s6 and supervisord
 #   tests/roots.sh knot           one more, for `make bench-knot`, on Debian testing: Knot Resolver 6
+#   tests/roots.sh packaging      one more, for `make package-test`, on Debian testing: what builds and checks packages
 #   tests/roots.sh --clean        removes the whole cache
 #
 #   COPSE_ROOTS        the cache (default: ${XDG_CACHE_HOME:-/var/cache}/copse-roots)
@@ -40,10 +41,16 @@ packages() { # SUITE
     case $1 in
         bullseye) echo "$common" ;;
         bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client" ;;
-        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client" ;;
+        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart" ;;
         podman) echo podman ;;
         # A root of its own, whose files no other machine has in memory: shared pages count in parts.
         knot) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 knot-resolver6" ;;
+        # The archive's own toolchain, what makes packages for others, and what autopkgtest(1) needs.
+        packaging)
+            echo "build-essential fakeroot debhelper rustc cargo pkgconf systemd-dev lintian" \
+                "rpm cpio makepkg pacman-package-manager libarchive-tools zstd groff-base" \
+                "systemd systemd-sysv dbus iproute2 util-linux passwd autopkgtest"
+            ;;
         rivals) echo "systemd systemd-sysv dbus iproute2 util-linux python3 s6 supervisor" ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
     esac
@@ -52,7 +59,7 @@ packages() { # SUITE
 debian_suite() { # SUITE
     case $1 in
         podman | rivals) echo trixie ;;
-        knot) echo forky ;;
+        knot | packaging) echo forky ;;
         *) echo "$1" ;;
     esac
 }

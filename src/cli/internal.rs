@@ -4,6 +4,7 @@ mod awaited;
 mod gave_up;
 mod invalid;
 mod keep;
+mod leave;
 mod ready;
 mod reset;
 mod spared;
@@ -42,6 +43,12 @@ enum Task {
         /// The group.
         group: String,
     },
+    /// Leave the units of what runs until the next boot, for the package is removed.
+    Leave {
+        /// Remove them: the package is installed again.
+        #[arg(long)]
+        back: bool,
+    },
     /// Print the units that are only restarted by hand (`refresh = "keep"`).
     Spared,
     /// Print the diagnostics on standard input, and fail (copse-invalid@.service).
@@ -58,6 +65,7 @@ impl Internal {
             Task::Reset { group } => block_on(reset::run(scope, &group)),
             Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
             Task::Keep { group } => keep::run(scope, &group),
+            Task::Leave { back } => leave::run(scope, back),
             Task::Spared => spared::run(scope),
             Task::Invalid { group } => invalid::run(&group),
         }

@@ -31,6 +31,7 @@ mod health;
 mod importing;
 mod judging;
 mod machine;
+mod needrestarted;
 mod packaged;
 mod planning;
 mod pool;
@@ -38,6 +39,7 @@ mod probes;
 mod querying;
 mod reading;
 mod remembered;
+mod removed;
 mod restarting;
 mod run;
 mod scaling;
@@ -95,6 +97,8 @@ const SITUATIONS: &[&[Situation]] = &[
     text::SITUATIONS,
     examples::SITUATIONS,
     packaged::SITUATIONS,
+    removed::SITUATIONS,
+    needrestarted::SITUATIONS,
     probes::SITUATIONS,
     health::SITUATIONS,
     run::SITUATIONS,

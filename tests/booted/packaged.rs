@@ -68,7 +68,7 @@ fn package() -> &'static [u8] {
 }
 
 /// A machine of its own with the package installed, and nothing else of copse's.
-fn installed(m: &Machine) -> Machine {
+pub fn installed(m: &Machine) -> Machine {
     let boot = Boot::bare(m.version()).unwrap_or_else(|why| panic!("{why:?}"));
     let boot = boot.write("/root/copse.deb", package()).write("/root/autopkgtest", AUTOPKGTEST);
     let mut machine = boot.start().unwrap_or_else(|why| panic!("{why:?}"));
@@ -78,7 +78,8 @@ fn installed(m: &Machine) -> Machine {
     machine
 }
 
-fn apt(machine: &Machine, words: &str) {
+/// Runs apt-get.
+pub fn apt(machine: &Machine, words: &str) {
     machine.sh(&format!("DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root {words} >&2"));
 }
 
