@@ -1,5 +1,6 @@
 //! `packaging/debian/copyright` names the licence of every crate that the source package brings along, and says which
-//! of them are linked into the programs. `SNAPSHOTS=overwrite cargo test --test copyright` writes it anew.
+//! of them are linked into the programs. `SNAPSHOTS=overwrite cargo test --test copyright` writes it anew. And what else
+//! packages say of the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -123,5 +124,38 @@ fn every_licence_has_its_text() {
         for part in licence.replace(',', "").split(" or ").flat_map(|part| part.split(" and ")) {
             assert!(known.contains(&part), "no text of `{part}`");
         }
+    }
+}
+
+/// `1.89` and `1.89.0` are the same.
+fn version(text: &str) -> [u32; 3] {
+    let mut numbers = text.split('.').map(|number| number.parse().unwrap());
+    [(); 3].map(|()| numbers.next().unwrap_or(0))
+}
+
+/// What `Cargo.toml` says, no crate needs more; and packages ask for the same.
+#[test]
+fn the_oldest_compiler_is_the_same_everywhere_and_enough_for_every_crate() {
+    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--format-version=1"])).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours = packages.iter().find(|package| package["source"].is_null()).unwrap()["rust_version"].as_str().unwrap();
+    for package in packages {
+        let theirs = package["rust_version"].as_str().unwrap_or("0");
+        assert!(version(theirs) <= version(ours), "{} needs {theirs}", package["name"]);
+    }
+    assert!(include_str!("../packaging/debian/control").contains(&format!(" rustc:native (>= {ours}),\n")));
+    assert!(include_str!("../packaging/rpm/copse.spec").contains(&format!(" cargo >= {ours}\n")));
+}
+
+#[test]
+fn the_crate_holds_what_builds_and_installs_it_and_nothing_else() {
+    let list = cargo(&["package", "--list", "--allow-dirty", "--offline"]);
+    let known =
+        ["src/", "man/", "units/", "examples/", "Makefile", "Cargo.", "LICENSE-", "NEWS.md", "README.md", ".cargo_"];
+    for path in list.lines() {
+        assert!(known.iter().any(|known| path.starts_with(known)), "{path}");
+    }
+    for path in ["src/bin/copse-generator.rs", "man/copse.toml.5", "units/user/copse-ready@.service", "LICENSE-MIT"] {
+        assert!(list.lines().any(|line| line == path), "{path}");
     }
 }
