@@ -55,11 +55,15 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use exit::Exit;
 
+use crate::diagnostic;
 use crate::scope::Scope;
+
+const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: copse.toml(5). copse(7) is the picture of it all, copse(1) says more of \
+                          each verb.";
 
 /// Groups of processes as native systemd units.
 #[derive(Debug, Parser)]
-#[command(name = "copse", version, propagate_version = false)]
+#[command(name = "copse", version, propagate_version = false, after_help = AFTER_HELP)]
 struct Copse {
     /// Work on the groups of the calling user's service manager.
     #[arg(long, global = true)]
@@ -75,20 +79,12 @@ struct Copse {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Check(check::Check),
-    Render(render::Render),
-    Compile(compile::Compile),
-    Plan(plan::Plan),
-    Explain(explain::Explain),
-    Schema(schema::Schema),
-    Status(status::Status),
+    // In the order of copse(1).
     List(status::List),
+    Status(status::Status),
     Logs(logs::Logs),
-    Cat(cat::Cat),
-    Edit(edit::Edit),
-    Graph(graph::Graph),
-    Polkit(polkit::Polkit),
-    Completions(completions::Completions),
+    Wait(wait::Wait),
+    Plan(plan::Plan),
     Apply(apply::Apply),
     Start(start::Start),
     Stop(stop::Stop),
@@ -96,17 +92,26 @@ enum Verb {
     Reload(reload::Reload),
     Kill(kill::Kill),
     ResetFailed(reset_failed::ResetFailed),
-    Wait(wait::Wait),
+    Setup(setup::Setup),
+    Freeze(freeze::Freeze),
+    Thaw(freeze::Thaw),
+    Edit(edit::Edit),
     Enable(enable::Enable),
     Disable(enable::Disable),
     Scale(scale::Scale),
     Hold(hold::Hold),
     Release(hold::Release),
-    Freeze(freeze::Freeze),
-    Thaw(freeze::Thaw),
-    Setup(setup::Setup),
-    Run(run::Run),
+    Check(check::Check),
+    Explain(explain::Explain),
+    Cat(cat::Cat),
+    Graph(graph::Graph),
+    Render(render::Render),
+    Compile(compile::Compile),
+    Polkit(polkit::Polkit),
+    Schema(schema::Schema),
     Import(import::Import),
+    Run(run::Run),
+    Completions(completions::Completions),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -178,7 +183,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 
 /// Says on the standard error what went wrong with the command itself.
 fn complain(what: std::fmt::Arguments<'_>) {
-    say(&format!("copse: {}", crate::diagnostic::one_line(&what.to_string())));
+    say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));
 }
 
 /// Writes a line to the standard error. Whose terminal is gone is told nothing, and loses nothing.

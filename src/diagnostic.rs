@@ -115,7 +115,7 @@ impl Diagnostic {
     }
 
     fn at(code: Code, at: At, message: impl Into<String>) -> Self {
-        Self { code, at, message: message.into(), related: Vec::new(), help: None }
+        Self { code, at, message: without_number(&message.into()), related: Vec::new(), help: None }
     }
 
     /// Adds the fix.
@@ -166,6 +166,20 @@ pub fn one_line(text: &str) -> String {
         .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
         .map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c })
         .collect()
+}
+
+/// Takes the numbers away that Rust puts behind what the system says of an error, ` (os error 2)`: the words say it.
+#[must_use]
+pub fn without_number(text: &str) -> String {
+    let mut pieces = text.split(" (os error ");
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => kept.push_str(rest),
+            _ => kept.extend([" (os error ", piece]),
+        }
+    }
+    kept
 }
 
 /// Whether a terminal may take `c` for a command, or show what follows it in another order or on another line: the
@@ -281,6 +295,14 @@ mod tests {
     fn at(start: usize) -> Diagnostic {
         let file = Arc::new(SourceFile { path: "/a.toml".into(), text: "x".repeat(5000) });
         Diagnostic::new(Code::UnknownKey, Place::new(&file, start..start + 1), "no such key")
+    }
+
+    #[test]
+    fn errors_of_the_system_are_said_in_words() {
+        let gone = std::io::Error::from_raw_os_error(2);
+        let said = without_number(&format!("x: {gone}; y: {gone}."));
+        assert_eq!(said, "x: No such file or directory; y: No such file or directory.");
+        assert_eq!(without_number("a (os error b) c"), "a (os error b) c");
     }
 
     #[test]

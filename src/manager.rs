@@ -24,4 +24,7 @@ pub mod readiness;
 pub mod signal;
 pub mod unit;
 
-pub use connection::{Connected, EndedJob, Way, connect, connect_by, is_passing, is_refusal, is_unknown};
+pub use connection::{
+    Connected, EndedJob, LOG_IN, NOT_BOOTED, Way, connect, connect_by, is_booted, is_masked, is_passing, is_refusal,
+    is_unknown,
+};

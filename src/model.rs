@@ -11,7 +11,7 @@ mod calendar;
 mod command;
 mod defaults;
 mod directories;
-mod grammar;
+pub(crate) mod grammar;
 mod group;
 mod instances;
 pub mod keys;

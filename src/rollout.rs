@@ -33,8 +33,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::manager::Connected;
 use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::{Connected, is_masked};
 use crate::plan::{Action, Plan, Reason, Step, Subject};
 
 pub use event::{Event, Failure, Reached, Stop, Tell};
@@ -188,6 +188,9 @@ impl Rollout<'_> {
                     None => Ok(*reached),
                 },
                 Err(Stop::Failed(failure)) => Err(failure.what.as_str()),
+                Err(Stop::Refused(..)) => Err("not allowed"),
+                Err(Stop::Interrupted) => Err("interrupted"),
+                Err(Stop::Manager(error)) if is_masked(error) => Err("masked"),
                 Err(_) => Err("given up"),
             };
             self.tell.tell(&Event::Ends { action, subject, reasons, end: told });

@@ -131,6 +131,8 @@ pub struct Status {
     pub files: Vec<PathBuf>,
     /// How many errors its file has; its last good units are in force then, if there are any.
     pub errors: usize,
+    /// The first of them, in a line with its place.
+    pub first_error: Option<String>,
     /// One word.
     pub verdict: Verdict,
     /// What the word rests on, where it doesn't speak for itself.
@@ -219,10 +221,8 @@ pub fn judge(whole: &Whole, rows: &[Row]) -> (Verdict, Option<String>) {
 }
 
 fn start_failed(rows: &[Row]) -> String {
-    match named(rows, |row| is_failed(row) || row.state == State::Refused, "failed") {
-        Some(what) => format!("the start failed: {what}"),
-        None => "the start failed".to_owned(),
-    }
+    named(rows, |row| is_failed(row) || row.state == State::Refused, "failed to start")
+        .unwrap_or_else(|| "the start failed".to_owned())
 }
 
 /// The word about a group whose target is active.

@@ -260,7 +260,8 @@ fn what_is_not_there_is_said() {
     let nothing = Root::new(&[]);
     assert_eq!(
         nothing.run(&["check"]).stderr,
-        "no groups in /etc/copse, /run/copse, /usr/local/lib/copse, /usr/lib/copse\n"
+        "no groups in /etc/copse, /run/copse, /usr/local/lib/copse, /usr/lib/copse; help: `copse edit --full NAME` makes \
+         one, copse.toml(5)\n"
     );
     assert_eq!(nothing.run(&["check", "--systemd-version", "100"]).status, 2);
     assert_eq!(nothing.run(&["check", "--cpus", "0"]).status, 2);
@@ -619,7 +620,10 @@ fn import_writes_a_file_that_passes_the_check_and_overwrites_none() {
         command.args(["import", "supervisord", "--env-from-process", "--output"]).arg(&output).arg(&conf);
         command.env_clear().env("PORT", "80").output().unwrap().into()
     };
-    assert_eq!(import().status, 0);
+    let imported = import();
+    assert_eq!(imported.status, 0);
+    let next = "\n  next  systemctl disable --now supervisor\n        systemctl daemon-reload\n        systemctl start shop.target\n";
+    assert!(imported.stderr.ends_with(next), "{imported:?}");
     let text = fs::read_to_string(&output).unwrap();
     assert!(text.contains("--port 80\""), "{text}");
     assert_eq!(root.run(&["check"]).status, 0);

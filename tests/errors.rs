@@ -31,6 +31,7 @@ const CASES: &str = "tests/errors";
 /// Codes whose case is a test of another file: (code, file, the test's function).
 const ELSEWHERE: &[(Code, &str, &str)] = &[
     (Code::Internal, "src/pipeline.rs", "a_panic_becomes_a_diagnostic"),
+    (Code::Missing, "src/cli/check/missing.rs", "what_a_group_names_and_is_not_there_is_said_with_its_place"),
     (Code::NotImported, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
     (Code::LeftOut, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
     (Code::Otherwise, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),

@@ -160,7 +160,7 @@ impl Apply {
         let mut plan = observe::situation(&notes, group, subject.files.as_ref(), &seen, plan::plan);
         self.pace.set(&mut plan);
         if !self.json {
-            work.progress.note_lines(&render::render(&plan, false, report::look(Color::Auto)));
+            work.progress.note_lines(&render::render(&plan, false, report::look(Color::Auto, work.scope)));
         }
         work.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let application = subject.application(&plan, &notes, &seen, context.cpus);

@@ -1,5 +1,7 @@
 //! `copse check`: says everything that is wrong with the group files, and changes nothing.
 
+mod missing;
+
 use std::io::{stderr, stdout};
 use std::path::PathBuf;
 
@@ -29,10 +31,13 @@ pub struct Check {
 impl Check {
     /// Prints all diagnostics on the standard output and, for people, a closing line on the standard error.
     pub fn run(self, scope: Scope) -> Exit {
-        let loaded = match self.input.load(scope, &self.groups) {
+        let mut loaded = match self.input.load(scope, &self.groups) {
             Ok(loaded) => loaded,
             Err(exit) => return exit,
         };
+        if loaded.is_here() {
+            look_for(&mut loaded.outcome, &missing::ThisMachine);
+        }
         let all: Vec<&Diagnostic> = loaded.outcome.diagnostics().collect();
         if let Err(error) = report::print(&self.report.text(all.iter().copied(), &stdout())) {
             complain(format_args!("the diagnostics can't be written: {error}"));
@@ -44,6 +49,17 @@ impl Check {
             let _ = writeln!(stderr(), "{gap}{}", summary(&loaded));
         }
         if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+    }
+}
+
+/// Adds what groups name and isn't on the machine.
+fn look_for(outcome: &mut Outcome, machine: &dyn missing::Machine) {
+    for found in outcome.groups.iter_mut() {
+        if let (Some(group), Some(source)) = (&found.group, &found.source) {
+            let missing = missing::missing(group, source, machine);
+            found.diagnostics.extend(missing);
+            found.diagnostics.sort();
+        }
     }
 }
 
@@ -62,10 +78,7 @@ fn summary(loaded: &Loaded) -> String {
     let left_out = left_out(loaded);
     let counts = if left_out > 0 { format!("{counts}, {left_out} more") } else { counts.to_string() };
     match (concerned, all) {
-        (0, 0) if diagnostics.is_empty() => {
-            let places: Vec<_> = loaded.directories.groups.iter().map(|path| path.display().to_string()).collect();
-            format!("no groups in {}", places.join(", "))
-        }
+        (0, 0) if diagnostics.is_empty() => super::status::no_groups(&loaded.directories),
         (0, _) => format!("{}: {counts}", counted(all, "group")),
         _ => format!("{counts} in {concerned} of {}", counted(all, "group")),
     }

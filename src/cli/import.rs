@@ -74,7 +74,7 @@ impl Output {
     }
 
     /// Prints the report, and writes the group file if there is one.
-    fn finish(&self, group_file: Option<&str>, diagnostics: &Diagnostics, summary: &str) -> Exit {
+    fn finish(&self, group_file: Option<&str>, diagnostics: &Diagnostics, summary: &str, next: &[String]) -> Exit {
         let said = self.report.text(diagnostics.iter(), &stderr());
         let gap = if said.is_empty() { "" } else { "\n" };
         let _ = write!(stderr(), "{said}{gap}");
@@ -85,7 +85,15 @@ impl Output {
             complain(format_args!("nothing is left to be imported"));
             return Exit::Failed;
         };
-        if self.write(text) != Exit::Done || diagnostics.has_errors() {
+        if self.write(text) != Exit::Done {
+            return Exit::Failed;
+        }
+        if self.output.is_some() && self.report.format == report::Format::Auto {
+            for (place, command) in next.iter().enumerate() {
+                let _ = writeln!(stderr(), "{}{command}", if place == 0 { "\n  next  " } else { "        " });
+            }
+        }
+        if diagnostics.has_errors() {
             return Exit::Failed;
         }
         match diagnostics.iter().map(crate::diagnostic::Diagnostic::severity).next() {
@@ -101,6 +109,13 @@ impl Output {
             Err(exit) => exit,
         }
     }
+}
+
+/// The commands with which a group that was written to /etc/copse takes over, after those that `before` names.
+fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
+    let systemctl = if scope == Scope::User { "systemctl --user" } else { "systemctl" };
+    let start = [format!("{systemctl} daemon-reload"), format!("{systemctl} start {group}.target")];
+    before.iter().map(|command| (*command).to_owned()).chain(start).collect()
 }
 
 /// Writes a file that isn't there yet, with this mode less the umask from its first moment on.

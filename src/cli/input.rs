@@ -58,6 +58,15 @@ pub struct Loaded {
     pub directories: Directories,
     /// What they are for.
     pub systemd: Systemd,
+    /// They are groups of this machine, asked for by name: not files, nor below another root.
+    here: bool,
+}
+
+impl Loaded {
+    /// Whether what they name has to be on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        self.here
+    }
 }
 
 impl Input {
@@ -95,7 +104,8 @@ impl Input {
             }
         }
         say_left_out(&mut loaded, systemd);
-        Ok(Loaded { outcome: loaded, directories, systemd })
+        let here = files.is_empty() && directories.root.is_none();
+        Ok(Loaded { outcome: loaded, directories, systemd, here })
     }
 
     /// The named files, and the standard input among them.

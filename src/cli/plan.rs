@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::named::Named;
 use super::report::{self, Color, Format, Report};
-use super::status::{load, running, unknown, worse};
+use super::status::{load, no_groups, running, unknown, worse};
 use super::{Exit, block_on, complain, failed};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::generator;
@@ -72,7 +72,7 @@ impl Plan {
                         if self.exit_code && !plan.is_empty() {
                             exit = worse(exit, Exit::Pending);
                         }
-                        texts.push(self.text(&plan));
+                        texts.push(self.text(&plan, scope));
                     }
                     Ok(None) => {
                         unknown(&Named { group: group.to_string(), part: None }, &outcome);
@@ -81,6 +81,9 @@ impl Plan {
                     Err(error) => return failed(&error),
                 }
             }
+            if groups.is_empty() && !self.json {
+                complain(format_args!("{}", no_groups(&directories)));
+            }
             match report::print(&texts.join(if self.json { "" } else { "\n" })) {
                 Ok(()) => exit,
                 Err(error) => failed(&format_args!("the plan can't be written: {error}")),
@@ -88,11 +91,11 @@ impl Plan {
         })
     }
 
-    fn text(&self, plan: &plan::Plan) -> String {
+    fn text(&self, plan: &plan::Plan, scope: Scope) -> String {
         if self.json {
             return json::render(plan) + "\n";
         }
-        render::render(plan, self.diff, report::look(self.color))
+        render::render(plan, self.diff, report::look(self.color, scope))
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::last_line;
 use super::report::{Color, columns};
 use crate::diagnostic::one_line;
+use crate::manager::look::before_exec;
 use crate::plan::{Subject, json};
 use crate::rollout::{Event, Reached, Tell};
 use crate::scope::Scope;
@@ -130,8 +131,9 @@ impl Tell for Progress {
                     "seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 }));
                 let mut lines = vec![line];
-                if end.is_err() {
-                    let last = last_line::found(last_line::search(board.scope, &subject.unit));
+                if let Err(how) = end {
+                    let last = last_line::just_now(board.scope, &subject.unit)
+                        .or_else(|| before_exec(how).map(ToOwned::to_owned));
                     lines.extend(last.map(|line| format!("  {}", one_line(&line))));
                 }
                 board.draw(&lines);

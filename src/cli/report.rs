@@ -8,6 +8,7 @@ use rustix::fd::AsFd;
 
 use crate::diagnostic::{Diagnostic, Severity, excerpt, json};
 use crate::moment;
+use crate::scope::Scope;
 use crate::status::render::Look;
 
 /// How to show diagnostics.
@@ -99,9 +100,14 @@ pub fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
 const NARROW: usize = 80;
 
 /// How a status or a plan is drawn on the standard output, now.
-pub fn look(color: Color) -> Look {
+pub fn look(color: Color, scope: Scope) -> Look {
     let stdout = io::stdout();
-    Look { colour: color.on(&stdout), width: columns(&stdout).unwrap_or(NARROW), now: moment::now() }
+    Look {
+        colour: color.on(&stdout),
+        width: columns(&stdout).unwrap_or(NARROW),
+        now: moment::now(),
+        user: scope == Scope::User,
+    }
 }
 
 /// How many of each kind.

@@ -32,8 +32,8 @@ use clap::Args;
 use super::report::Color;
 use super::{Exit, block_on, complain, failed};
 use crate::import::procfile::Formation;
-use crate::manager::connect;
 use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::{LOG_IN, NOT_BOOTED, connect, is_booted};
 use crate::scope::{Directories, Scope};
 use crate::unit::name;
 use clear::{clear, left_over};
@@ -76,11 +76,13 @@ impl Run {
     pub fn run(self, scope: Scope) -> Exit {
         // Who isn't root has a manager of their own.
         let scope = if rustix::process::geteuid().is_root() { scope } else { Scope::User };
+        if !is_booted() {
+            return failed(&NOT_BOOTED);
+        }
         // Another root is another machine's.
         let directories = Directories::from_environment(scope, Some("/".into()));
         let Some(state) = directories.state.clone() else {
-            complain(format_args!("XDG_RUNTIME_DIR isn't set: there is no place for the group's files"));
-            return Exit::Failed;
+            return failed(&format_args!("XDG_RUNTIME_DIR isn't set: there is no place for the group's files{LOG_IN}"));
         };
         let own = i32::try_from(std::process::id()).ok().and_then(Caller::of);
         let file = match std::path::absolute(&self.file) {

@@ -2,9 +2,10 @@
 
 use clap::Args;
 
-use super::Exit;
 use super::chosen::Chosen;
 use super::work::{self, Work};
+use super::{Exit, complain};
+use crate::diagnostic::Severity;
 use crate::plan::{Action, Subject};
 use crate::rollout::Stop;
 use crate::rollout::record::Record;
@@ -38,14 +39,36 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     let members = chosen.subjects(|member| member.defined && member.start == status::Start::Auto);
     work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
-    let failures = work.rollout(chosen.limit(), &record).start_group(&target, &members).await?;
+    let started = work.rollout(chosen.limit(), &record).start_group(&target, &members).await;
+    let failures = match started {
+        Err(_) if invalid(chosen) => return Ok(Exit::Invalid),
+        started => started?,
+    };
     let (grave, others): (Vec<_>, Vec<_>) =
         failures.iter().partition(|failure| chosen.is_essential(&failure.subject.unit));
     if !others.is_empty() {
         let names: Vec<&str> = others.iter().map(|failure| failure.subject.label.as_str()).collect();
         work.progress.note(&format!("not essential for {}: {}", chosen.group, names.join(", ")));
     }
-    Ok(if grave.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(match grave.is_empty() {
+        true => Exit::Done,
+        false if invalid(chosen) => Exit::Invalid,
+        false => Exit::Failed,
+    })
+}
+
+/// Says what is wrong with the group's file, if that is wrong: mostly there is nothing that could start, then.
+fn invalid(chosen: &Chosen<'_>) -> bool {
+    let diagnostics = chosen.outcome.map(|outcome| &outcome.diagnostics);
+    let error = diagnostics.and_then(|all| all.iter().find(|found| found.severity() == Severity::Error));
+    if let Some(error) = error {
+        complain(format_args!(
+            "the file of group `{0}` is invalid: `copse check {0}`; {1}",
+            chosen.group,
+            error.line()
+        ));
+    }
+    error.is_some()
 }
 
 async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {

@@ -82,7 +82,7 @@ impl Status {
                 Err(error) => return failed(&error),
             };
             match look(&self.names, scope, &systemd).await {
-                Ok((shown, exit)) => self.output.print(&shown, exit, whole),
+                Ok((shown, exit)) => self.output.print(scope, &shown, exit, whole),
                 Err(error) => failed(&error),
             }
         })
@@ -129,11 +129,10 @@ impl List {
             };
             match read::all(&systemd, scope, &outcome).await {
                 Ok(all) if all.is_empty() && !self.output.json => {
-                    let places: Vec<_> = directories.groups.iter().map(|path| path.display().to_string()).collect();
-                    complain(format_args!("no groups in {}", places.join(", ")));
+                    complain(format_args!("{}", no_groups(&directories)));
                     Exit::Done
                 }
-                Ok(all) => self.output.print(&all, Exit::Done, render::list),
+                Ok(all) => self.output.print(scope, &all, Exit::Done, render::list),
                 Err(error) => failed(&error),
             }
         })
@@ -141,15 +140,15 @@ impl List {
 }
 
 impl Output {
-    fn text(&self, all: &[Shown], render: impl FnOnce(&[Shown], Look) -> String) -> String {
+    fn text(&self, scope: Scope, all: &[Shown], render: impl FnOnce(&[Shown], Look) -> String) -> String {
         match self.json {
             true => all.iter().map(|status| json::render(status) + "\n").collect(),
-            false => render(all, report::look(self.color)),
+            false => render(all, report::look(self.color, scope)),
         }
     }
 
-    fn print(&self, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
-        let text = self.text(all, render);
+    fn print(&self, scope: Scope, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
+        let text = self.text(scope, all, render);
         match report::print(&text) {
             Ok(()) => exit,
             Err(error) => {
@@ -165,6 +164,12 @@ pub(super) fn load(scope: Scope) -> (Directories, Outcome) {
     let directories = Directories::from_environment(scope, None);
     let outcome = pipeline::load(&directories, &Context { scope, cpus: generator::cpus() });
     (directories, outcome)
+}
+
+/// That no group is to be found, and how there comes to be one.
+pub(super) fn no_groups(directories: &Directories) -> String {
+    let places: Vec<_> = directories.groups.iter().map(|path| path.display().to_string()).collect();
+    format!("no groups in {}; help: `copse edit --full NAME` makes one, copse.toml(5)", places.join(", "))
 }
 
 /// Says that there is nothing of that name, and what is near.

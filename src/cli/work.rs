@@ -11,7 +11,7 @@ use super::report::{self, Color};
 use super::{Exit, block_on, complain, failed};
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
-use crate::manager::{Connected, connect, is_refusal};
+use crate::manager::{Connected, connect, is_refusal, is_unknown};
 use crate::model::Group;
 use crate::pipeline::Outcome;
 use crate::plan::{Action, Pace, Plan, Reason, Step, Subject};
@@ -131,6 +131,13 @@ impl Work {
             Stop::Failed(Failure { .. }) => Exit::Failed,
             Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), &said(error)),
             Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", &said(error)),
+            Stop::Manager(error) if is_unknown(error) => {
+                let reload = if self.scope == Scope::User { "systemctl --user" } else { "systemctl" };
+                failed(&format_args!(
+                    "{}; if its group file is new: `{reload} daemon-reload`",
+                    said(error).trim_end_matches('.')
+                ))
+            }
             Stop::Manager(error) => failed(&said(error)),
             Stop::Interrupted => {
                 complain(format_args!("interrupted; jobs that were queued go on"));

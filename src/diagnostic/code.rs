@@ -127,6 +127,9 @@ codes! {
         OneCommand "one-command",
         /// A drop-in directory for a group that has no file: nothing was read.
         NoGroup "no-group",
+        /// The group names a program, a directory, a file or a user that isn't on this machine, so a process won't start. Said by
+        /// `copse check` of installed groups; a setup step may make it, and then all is well.
+        Missing "missing",
         /// A setting of another process manager that the group file doesn't have: there is something else for it, it needs a value
         /// that isn't known, or nothing corresponds to it.
         LeftOut "left-out",

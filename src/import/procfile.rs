@@ -93,11 +93,12 @@ impl Formation {
         Ok(formation)
     }
 
-    /// How many of this process.
+    /// How many of this process. `release` runs unless it is named with 0.
     #[must_use]
     pub fn of(&self, process: &str) -> u16 {
         let last = self.named.iter().rfind(|(name, _)| name == process);
-        last.map_or(self.others, |(_, number)| *number)
+        // A release isn't scaled: it is what all the others need to have run.
+        last.map_or(if process == RELEASE { 1 } else { self.others }, |(_, number)| *number)
     }
 
     /// A name in it that is none of `known`.

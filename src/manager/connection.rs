@@ -32,21 +32,32 @@ pub struct Connected {
 pub struct Unreachable {
     scope: Scope,
     tried: Vec<(String, zbus::Error)>,
+    /// systemd runs on this machine.
+    booted: bool,
+}
+
+impl Unreachable {
+    fn new(scope: Scope, tried: Vec<(String, zbus::Error)>) -> Self {
+        Self { scope, tried, booted: is_booted() }
+    }
 }
 
 impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.booted {
+            return f.write_str(NOT_BOOTED);
+        }
         f.write_str(match self.scope {
             Scope::System => "the system's service manager can't be reached",
             Scope::User => "the user's service manager can't be reached",
         })?;
-        if self.tried.is_empty() {
-            f.write_str(": XDG_RUNTIME_DIR isn't set, and there is no session bus")?;
-        }
         for (way, error) in &self.tried {
             write!(f, "; {way}: {error}")?;
         }
-        Ok(())
+        match self.scope {
+            Scope::System => Ok(()),
+            Scope::User => f.write_str(LOG_IN),
+        }
     }
 }
 
@@ -72,6 +83,20 @@ pub enum Way {
     Bus,
 }
 
+/// What is wrong where systemd isn't this machine's PID 1.
+pub const NOT_BOOTED: &str = "systemd isn't running here, as in a chroot or in a container without it; `copse check` and \
+                              `copse render` do their work all the same";
+
+/// The help where there is no user's service manager: su(1) and sudo(8) leave nothing behind to start it with.
+pub const LOG_IN: &str = "; help: log in as that user (`ssh`, `machinectl shell USER@`), as `su` and `sudo` don't start a \
+                          service manager; `loginctl enable-linger USER` keeps one running";
+
+/// Whether systemd is this machine's PID 1, as sd_booted(3) finds it out.
+#[must_use]
+pub fn is_booted() -> bool {
+    Path::new("/run/systemd/system").is_dir()
+}
+
 /// Connects to the system's or the calling user's service manager.
 ///
 /// The manager's private socket comes first: it needs no bus, which early in the boot isn't there yet, and
@@ -88,7 +113,7 @@ pub async fn connect(scope: Scope) -> Result<Connected, Unreachable> {
             Err(mut error) => tried.append(&mut error.tried),
         }
     }
-    Err(Unreachable { scope, tried })
+    Err(Unreachable::new(scope, tried))
 }
 
 /// Connects by one way only. For those who lost a connection and know how it was made: while the manager
@@ -100,7 +125,7 @@ pub async fn connect_by(scope: Scope, way: Way) -> Result<Connected, Unreachable
     let (name, connection) = match way {
         Way::Private => {
             let Some(socket) = private_socket(scope) else {
-                return Err(Unreachable { scope, tried: Vec::new() });
+                return Err(Unreachable::new(scope, Vec::new()));
             };
             (socket.display().to_string(), private(&socket).await)
         }
@@ -116,7 +141,7 @@ pub async fn connect_by(scope: Scope, way: Way) -> Result<Connected, Unreachable
         Ok(connection) => Connected::new(connection, way).await,
         Err(error) => Err(error),
     };
-    connected.map_err(|error| Unreachable { scope, tried: vec![(name, error)] })
+    connected.map_err(|error| Unreachable::new(scope, vec![(name, error)]))
 }
 
 /// Whether an error only says that the manager is away for a moment, as during `systemctl daemon-reexec`.
@@ -140,6 +165,12 @@ pub fn is_passing(error: &zbus::Error) -> bool {
 #[must_use]
 pub fn is_unknown(error: &zbus::Error) -> bool {
     error_name(error).as_deref() == Some("org.freedesktop.systemd1.NoSuchUnit")
+}
+
+/// Whether an error says that the unit is masked.
+#[must_use]
+pub fn is_masked(error: &zbus::Error) -> bool {
+    error_name(error).as_deref() == Some("org.freedesktop.systemd1.UnitMasked")
 }
 
 /// Whether an error is a refusal: the caller isn't allowed to do that. Without a polkit agent that could ask somebody,
@@ -409,5 +440,18 @@ impl Connected {
             )
             .await?;
         reply.body().deserialize()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_manager_is_not_reached_comes_with_what_to_do() {
+        let said = |scope, booted| Unreachable { scope, tried: Vec::new(), booted }.to_string();
+        assert!(said(Scope::System, false).starts_with("systemd isn't running here"));
+        assert_eq!(said(Scope::System, true), "the system's service manager can't be reached");
+        assert!(said(Scope::User, true).starts_with("the user's service manager can't be reached; help: log in as"));
     }
 }

@@ -8,6 +8,7 @@ use zbus::OwnedVariant;
 use crate::manager::giving_up::{Failure, Judgement, judge};
 use crate::manager::unit::{Monotonic, get};
 use crate::manager::{Connected, signal};
+use crate::model::grammar;
 
 /// A unit's properties, as far as people want to know them. What a kind of unit doesn't have is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -116,11 +117,11 @@ impl Details {
         }
     }
 
-    /// How the main process of a failed unit ended: `signal SEGV`, `exit status 1`, or else systemd's `Result=`.
+    /// How the main process of a failed unit ended: `signal SEGV`, `exit status 1`, `exit status 203/EXEC`, or else systemd's `Result=`.
     #[must_use]
     pub fn end(&self) -> String {
         match (self.result.as_str(), self.main_code) {
-            ("exit-code" | "start-limit-hit", EXITED) => format!("exit status {}", self.main_status),
+            ("exit-code" | "start-limit-hit", EXITED) => exit_status(self.main_status),
             ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => format!("signal {}", signal::name(self.main_status)),
             (result, _) => result.to_owned(),
         }
@@ -132,6 +133,37 @@ impl Details {
     pub fn ended_by_itself(&self) -> bool {
         self.result == "success" && self.main_exited.happened() && self.active_left >= self.main_exited
     }
+}
+
+/// An exit status; with its name as `systemctl status` has it where systemd itself ended the process before the program
+/// was executed (systemd.exec(5), "Process Exit Codes").
+fn exit_status(status: i32) -> String {
+    match grammar::before_exec(status) {
+        Some(name) => format!("exit status {status}/{name}"),
+        None => format!("exit status {status}"),
+    }
+}
+
+/// What it means that a process ended so before its program was executed; `end` as [`Details::end`] has it. systemd says
+/// more in the journal, but not always: of 257's executor, most of these lines get lost.
+#[must_use]
+pub fn before_exec(end: &str) -> Option<&'static str> {
+    let (_, name) = end.rsplit_once("exit status ")?.1.split_once('/')?;
+    Some(match name {
+        "CHDIR" => "its working directory can't be entered",
+        "EXEC" => "its program isn't there, or can't be executed",
+        "USER" => "its user isn't known, or it can't become that user",
+        "GROUP" => "its group isn't known, or it can't become part of it",
+        "STDIN" | "STDOUT" | "STDERR" => "where it reads from or writes to can't be opened",
+        "CREDENTIALS" => "a credential can't be read",
+        "NAMESPACE" => {
+            "what it may see of the file system can't be set up: a path in its sandbox isn't there, or it is refused"
+        }
+        "RUNTIME_DIRECTORY" | "STATE_DIRECTORY" | "CACHE_DIRECTORY" | "LOGS_DIRECTORY" | "CONFIGURATION_DIRECTORY" => {
+            "a directory of its own can't be made"
+        }
+        _ => "systemd couldn't make it what its unit says: systemd.exec(5), \"Process Exit Codes\"",
+    })
 }
 
 /// The details of units, in their order. All questions are asked at once, and the manager answers them in one go.
@@ -167,6 +199,12 @@ mod tests {
             ("core-dump", 3, 6, "signal ABRT"),
             ("signal", 2, 40, "signal 40"),
             ("timeout", 2, 15, "timeout"),
+            ("exit-code", 1, 199, "exit status 199"),
+            ("exit-code", 1, 200, "exit status 200/CHDIR"),
+            ("exit-code", 1, 203, "exit status 203/EXEC"),
+            ("exit-code", 1, 217, "exit status 217/USER"),
+            ("exit-code", 1, 243, "exit status 243/CREDENTIALS"),
+            ("exit-code", 1, 255, "exit status 255"),
             ("start-limit-hit", 1, 1, "exit status 1"),
             ("start-limit-hit", 0, 0, "start-limit-hit"),
             ("protocol", 1, 0, "protocol"),
@@ -174,6 +212,13 @@ mod tests {
             let details = Details { result: result.to_owned(), main_code, main_status, ..Details::default() };
             assert_eq!(details.end(), expected, "{result} {main_code} {main_status}");
         }
+    }
+
+    #[test]
+    fn what_happened_before_the_program() {
+        assert_eq!(before_exec("failed: exit status 203/EXEC"), Some("its program isn't there, or can't be executed"));
+        assert!(before_exec("exit status 244/BPF").is_some_and(|text| text.contains("Process Exit Codes")));
+        assert_eq!([before_exec("exit status 1"), before_exec("signal SEGV"), before_exec("timeout")], [None; 3]);
     }
 
     #[test]

@@ -57,10 +57,14 @@ pub fn names<'t>(
             }
             Some(named(elements, diagnostics))
         }
-        Value::Integer(_) => value::integer("instances", &entry.node, (0, MOST_INSTANCES), diagnostics).map(numbered),
+        // Where it isn't known how many, there are some: nothing that speaks of them is a second mistake.
+        Value::Integer(_) => {
+            let count = value::integer("instances", &entry.node, (0, MOST_INSTANCES), diagnostics);
+            Some(numbered(count.unwrap_or(1)))
+        }
         _ => {
             diagnostics.push(wrong_type("instances", "a number, `\"cpus\"`, or an array of names", &entry.node));
-            None
+            Some(numbered(1))
         }
     }
 }

@@ -186,7 +186,11 @@ fn probe(
 ) -> Option<Probe> {
     let read = |diagnostics: &mut Diagnostics| text::read(name, node, Position::Probe, around.names, diagnostics);
     let refuse = |diagnostics: &mut Diagnostics, what: &str| {
-        diagnostics.push(invalid(node, format!("`{name}` takes {what}")));
+        let diagnostic = invalid(node, format!("`{name}` takes {what}"));
+        diagnostics.push(match meant(name, node) {
+            Some(meant) => diagnostic.help(format!("write `{name} = \"{meant}\"`")),
+            None => diagnostic,
+        });
         None
     };
     match name {
@@ -194,7 +198,9 @@ fn probe(
             let text = read(diagnostics)?;
             let plain = text.pieces().iter().all(|piece| matches!(piece, Piece::Literal(_)));
             match text.leading().rsplit_once(':') {
-                Some((_, port)) if !plain || port.parse::<u16>().is_ok_and(|port| port > 0) => Some(Probe::Tcp(text)),
+                Some((host, port)) if !plain || !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
+                    Some(Probe::Tcp(text))
+                }
                 None if !plain => Some(Probe::Tcp(text)),
                 _ => refuse(diagnostics, "`HOST:PORT`"),
             }
@@ -239,6 +245,25 @@ fn probe(
             Value::String(_) => read(diagnostics).map(Probe::Listening),
             _ => refuse(diagnostics, "a port, or a string such as `\"{env:PORT}\"`"),
         },
+    }
+}
+
+/// What a probe's value that isn't one was most likely meant to be.
+fn meant(name: &str, node: &Node) -> Option<String> {
+    let port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
+    match (&node.value, name) {
+        (Value::String(text), "tcp") if port(text.trim_start_matches(':')) => {
+            Some(format!("127.0.0.1:{}", text.trim_start_matches(':')))
+        }
+        (Value::String(text), "tcp") => text.strip_prefix("http://").map(|rest| rest.trim_end_matches('/').to_owned()),
+        (Value::String(text), "http") if text.starts_with('/') || port(text.trim_start_matches(':')) => {
+            let gap = if text.starts_with('/') { ":{env:PORT}" } else { "" };
+            Some(format!("http://127.0.0.1{gap}{}{text}", if port(text) { ":" } else { "" }))
+        }
+        (Value::String(text), "http") if !text.contains("://") && !text.contains(['"', '\\']) => {
+            Some(format!("http://{text}"))
+        }
+        _ => None,
     }
 }
 

@@ -33,7 +33,25 @@ const LONGEST: usize = 250_000;
 /// A diagnostic that says what was expected and what is there.
 #[must_use]
 pub fn wrong_type(key: &str, expected: &str, node: &Node) -> Diagnostic {
-    Diagnostic::new(Code::WrongType, &node.place, format!("`{key}` takes {expected}, not {}", node.type_name()))
+    let message = format!("`{key}` takes {expected}, not {}", node.type_name());
+    let diagnostic = Diagnostic::new(Code::WrongType, &node.place, message);
+    match unquoted(expected, node) {
+        Some(value) => diagnostic.help(format!("write it without quotes: `{key} = {value}`")),
+        None => diagnostic,
+    }
+}
+
+/// What a string holds, where it says a number or a truth value, as systemd would read it, and that is what is expected.
+fn unquoted(expected: &str, node: &Node) -> Option<String> {
+    let Value::String(text) = &node.value else { return None };
+    match text.trim() {
+        "true" | "yes" | "on" if expected.contains("`true`") => Some("true".to_owned()),
+        "false" | "no" | "off" if expected.contains("`false`") => Some("false".to_owned()),
+        text if expected.contains("integer") || expected.starts_with("a number") => {
+            text.parse::<i64>().ok().map(|number| number.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// A diagnostic about a value of the right type.
@@ -192,8 +210,8 @@ pub fn time_span(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Optio
         Ok(value) if text.chars().any(char::is_control) => Some(Span { text: span::format(value).into(), value }),
         Ok(value) => Some(Span { text: text.trim().to_owned().into(), value }),
         Err(why) => {
-            let diagnostic = invalid(node, format!("`{key}` isn't a time span: {why}"));
-            diagnostics.push(diagnostic.help("write it as in systemd.time(7): `\"1min 30s\"`, `\"500ms\"`"));
+            let diagnostic = invalid(node, format!("`{key}` takes a time span: {why}"));
+            diagnostics.push(diagnostic.help("as in systemd.time(7), or an integer of seconds"));
             None
         }
     }

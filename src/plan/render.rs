@@ -58,12 +58,15 @@ fn head(plan: &Plan, look: Look) -> String {
         Some(at) => format!("since the last apply, {} ago", ago(at)),
         None => "since it was started".to_owned(),
     };
+    let start = look.command("copse", &format!("start {group}"));
     let what = match (plan.active, plan.is_empty(), plan.files.is_empty()) {
         (true, true, _) => "nothing to do".to_owned(),
         (true, false, true) => "not up to date".to_owned(),
         (true, false, false) => format!("changed {since}"),
-        (false, true, _) => "not active; nothing is started, and nothing else is to do".to_owned(),
-        (false, false, _) => "not active; nothing is started".to_owned(),
+        (false, true, _) => {
+            format!("not active; nothing is started (`{start}` would), and there is nothing else to do")
+        }
+        (false, false, _) => format!("not active; nothing is started (`{start}` would)"),
     };
     format!("{group}: {what}")
 }

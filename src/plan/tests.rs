@@ -471,7 +471,7 @@ fn the_picture() {
     situation.applied = Some(1_000_000);
     situation.notes = vec!["a note".to_owned()];
     let plan = plan(&situation);
-    let look = Look { colour: false, width: 80, now: 8_000_000_000 };
+    let look = Look { colour: false, width: 80, now: 8_000_000_000, user: false };
     let expected = "\
 g: changed since the last apply, 2h 13min ago
   /etc/copse/g.toml.d/10-local.toml
@@ -514,7 +514,7 @@ fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_
     };
     let (old, new) = (read(&text("hunter1")), read(&text("hunter2")));
     let plan = plan(&situation(&old, &new));
-    let look = Look { colour: false, width: 200, now: 0 };
+    let look = Look { colour: false, width: 200, now: 0, user: false };
     let shown = render(&plan, false, look);
     assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
     assert!(!shown.contains("hunter"), "{shown}");

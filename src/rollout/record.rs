@@ -19,7 +19,7 @@ pub struct Record<'r> {
 
 /// The reasons in a few words each.
 fn sentence(reasons: &[Reason]) -> String {
-    let look = Look { colour: false, width: usize::MAX, now: moment::now() };
+    let look = Look { colour: false, width: usize::MAX, now: moment::now(), user: false };
     reasons.iter().map(|reason| render::reason(reason, look)).collect::<Vec<_>>().join("; ")
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::diagnostic::one_line;
+use crate::manager::look::before_exec;
 use crate::plan;
 use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict};
 
@@ -15,6 +16,8 @@ pub struct Look {
     pub width: usize,
     /// Now, in microseconds since the epoch: people want to know how long ago, in whatever time zone.
     pub now: u64,
+    /// It is about a user's service manager: commands that help say `--user`.
+    pub user: bool,
 }
 
 /// What a colour stands for; never the only sign of it.
@@ -28,6 +31,11 @@ pub(crate) enum Colour {
 }
 
 impl Look {
+    /// A command that helps, `systemctl` or `copse` with words.
+    pub(crate) fn command(self, program: &str, words: &str) -> String {
+        format!("{program}{} {words}", if self.user { " --user" } else { "" })
+    }
+
     pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Plain => return text.to_owned(),
@@ -113,7 +121,7 @@ pub fn render(status: &Status, look: Look) -> String {
         text.push('\n');
         table(&status.rows, look, &mut text);
     }
-    let next = next(status);
+    let next = next(status, look);
     for (place, command) in next.iter().enumerate() {
         let lead = if place == 0 { "\n  next  " } else { "        " };
         let _ = writeln!(text, "{lead}{command}");
@@ -152,15 +160,26 @@ fn head(status: &Status, look: Look, text: &mut String) {
     for (unit, path) in &status.overrides {
         paragraph(format!("override of {unit}: {}", one_line(&path.display().to_string())));
     }
+    let reload = look.command("systemctl", "daemon-reload");
     if status.errors > 0 {
         // The generator writes the last good units again.
         let errors = if status.errors == 1 { "an error".to_owned() } else { format!("{} errors", status.errors) };
-        paragraph(format!("the file has {errors}; the group stays as it was before"));
+        paragraph(format!("the file has {errors}; its last good units of this boot, if any, stay in force"));
+        status.first_error.iter().for_each(|error| paragraph(one_line(error)));
+    }
+    if unread(status) {
+        paragraph(format!("systemd hasn't read the file yet: `{reload}`"));
     }
     if status.needs_reload > 0 {
         let units = if status.needs_reload == 1 { "a unit" } else { "units" };
-        paragraph(format!("files of {units} changed since systemd read them: `systemctl daemon-reload`"));
+        paragraph(format!("files of {units} changed since systemd read them: `{reload}`"));
     }
+}
+
+/// Whether systemd knows nothing of the group, but its file is there.
+fn unread(status: &Status) -> bool {
+    let absent = |row: &Row| row.state == State::NotLoaded("not-found".to_owned()) && row.member.defined;
+    status.errors == 0 && !status.files.is_empty() && !status.rows.is_empty() && status.rows.iter().all(absent)
 }
 
 /// A column: its head, whether its cells stand at the right, and its cells.
@@ -235,7 +254,9 @@ fn table(rows: &[Row], look: Look, text: &mut String) {
         let _ = writeln!(text, "{}", look.paint(colour, &format!("{sign} {cells}")));
         let above = place.checked_sub(1).and_then(|place| rows.get(place));
         for line in said(row).into_iter().chain(changed(row, above, look)) {
-            let _ = writeln!(text, "{:below$}{}", "", cut(&one_line(&line), look.width.saturating_sub(below)));
+            for line in fold(&one_line(&line), look.width.saturating_sub(below)) {
+                let _ = writeln!(text, "{:below$}{line}", "");
+            }
         }
     }
 }
@@ -243,12 +264,21 @@ fn table(rows: &[Row], look: Look, text: &mut String) {
 /// What a member says about itself, or said last.
 fn said(row: &Row) -> Vec<String> {
     let status = row.details.as_ref().map(|details| details.status_text.clone()).unwrap_or_default();
-    let up = matches!(row.state, State::Up | State::Starting | State::Stopping);
+    let says = match &row.state {
+        State::Up | State::Starting | State::Stopping => true,
+        // What it still waited for when its time was up.
+        State::Failed(how) => how == "timeout",
+        _ => false,
+    };
     let mut lines = Vec::new();
-    if up && !status.is_empty() {
+    if says && !status.is_empty() {
         lines.push(status);
     }
-    lines.extend(row.last_line.clone());
+    let meaning = || match &row.state {
+        State::Failed(how) => before_exec(how).map(ToOwned::to_owned),
+        _ => None,
+    };
+    lines.extend(row.last_line.clone().or_else(meaning));
     lines
 }
 
@@ -282,6 +312,7 @@ fn sign(row: &Row) -> (&'static str, Colour) {
 pub fn state(row: &Row) -> String {
     let word = row.listed.active_state.as_str();
     let mut text = match &row.state {
+        State::Up if row.listed.load_state == "masked" => format!("{word}, masked"),
         State::Up if row.listed.sub_state == "listening" => format!("{word}, listening"),
         State::Up if row.details.as_ref().is_some_and(|details| details.frozen) => format!("{word}, frozen"),
         State::Up | State::Stopping => word.to_owned(),
@@ -313,28 +344,31 @@ pub fn state(row: &Row) -> String {
 }
 
 /// Commands that help, in the words of today: the first of the members that need any.
-fn next(status: &Status) -> Vec<String> {
+fn next(status: &Status, look: Look) -> Vec<String> {
     let group = &status.group;
+    let (copse, systemctl) =
+        (|words: &str| look.command("copse", words), |words: &str| look.command("systemctl", words));
+    let start = || systemctl(&format!("start {group}.target"));
     if status.errors > 0 {
-        return vec![format!("copse check {group}")];
+        return vec![copse(&format!("check {group}"))];
     }
     let of = |is: fn(&Row) -> bool| status.rows.iter().find(|row| is(row));
     if let Some(row) = of(|row| matches!(row.state, State::Failed(_))) {
-        let logs = format!("copse logs {group}/{}", row.member.label);
+        let logs = copse(&format!("logs {group}/{}", row.member.label));
         // Not the unit alone: the start limit refuses that for a while, and the group's start clears it first.
-        let again = (row.member.start == Start::Auto).then(|| format!("systemctl start {group}.target"));
+        let again = (row.member.start == Start::Auto).then(start);
         return [Some(logs), again].into_iter().flatten().collect();
     }
     if let Some(row) = of(|row| row.state == State::Restarting) {
-        return vec![format!("copse logs {group}/{}", row.member.label)];
+        return vec![copse(&format!("logs {group}/{}", row.member.label))];
     }
     match status.verdict {
-        Verdict::Failed => vec![format!("copse logs {group}"), format!("systemctl start {group}.target")],
+        Verdict::Failed => vec![copse(&format!("logs {group}")), start()],
         Verdict::Degraded => {
             let stopped = of(|row| row.state == State::Stopped);
-            stopped.map(|row| vec![format!("systemctl start {}", row.member.unit)]).unwrap_or_default()
+            stopped.map(|row| vec![systemctl(&format!("start {}", row.member.unit))]).unwrap_or_default()
         }
-        _ if of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => vec![format!("copse plan {group}")],
+        _ if of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => vec![copse(&format!("plan {group}"))],
         _ => Vec::new(),
     }
 }
@@ -357,11 +391,30 @@ pub fn list(all: &[Status], look: Look) -> String {
         let rest = look.width.saturating_sub(name + 4 + line.chars().count() + 3);
         let description = status.description.as_deref().map(one_line).filter(|_| rest >= 12).unwrap_or_default();
         let line = look.paint(verdict_colour(status.verdict), &line);
-        let description = look.paint(Colour::Faint, &cut(&description, rest));
-        let line = format!("{sign} {group:<name$}  {line}   {description}");
-        let _ = writeln!(text, "{}", line.trim_end());
+        let description = match cut(&description, rest) {
+            none if none.is_empty() => none,
+            some => look.paint(Colour::Faint, &some),
+        };
+        let gap = if description.is_empty() { "" } else { "   " };
+        let _ = writeln!(text, "{sign} {group:<name$}  {line}{gap}{description}");
     }
     text
+}
+
+/// `text` in lines of at most `width` columns, broken at blanks where that is possible; no more than three.
+fn fold(text: &str, width: usize) -> Vec<String> {
+    const MOST: usize = 3;
+    let mut lines: Vec<String> = Vec::new();
+    let mut rest = text;
+    while lines.len() + 1 < MOST && rest.chars().count() > width {
+        let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
+        let blank = rest[..end].rfind(' ').filter(|at| *at > 0);
+        let (line, more) = rest.split_at(blank.unwrap_or(end));
+        lines.push(line.to_owned());
+        rest = more.trim_start();
+    }
+    lines.push(cut(rest, width));
+    lines
 }
 
 /// `text` in at most `width` columns.

@@ -152,7 +152,7 @@ fn the_word_about_a_group() {
             false,
             vec![up(), row("a", "failed/failed")],
             Verdict::Failed,
-            Some("the start failed: a failed"),
+            Some("a failed to start"),
         ),
         (
             "inactive/dead",
@@ -160,7 +160,7 @@ fn the_word_about_a_group() {
             false,
             vec![row("a", "inactive/dead"), setup("s", "failed/failed")],
             Verdict::Failed,
-            Some("the start failed: s failed"),
+            Some("s failed to start"),
         ),
         ("inactive/dead", "failed/failed", false, vec![], Verdict::Failed, Some("the start failed")),
         // `failure-policy = "stop"`.
@@ -278,6 +278,7 @@ fn resolver() -> Status {
         description: Some("Knot Resolver".to_owned()),
         files: vec!["/etc/copse/knot-resolver.toml".into(), "/etc/copse/knot-resolver.toml.d/10-local.toml".into()],
         errors: 0,
+        first_error: None,
         verdict: Verdict::Degraded,
         reason: Some("kresd@3 failed".to_owned()),
         since: Some(ago(7_380)),
@@ -294,7 +295,7 @@ fn resolver() -> Status {
 }
 
 fn look(width: usize) -> Look {
-    Look { colour: false, width, now: NOW }
+    Look { colour: false, width, now: NOW, user: false }
 }
 
 #[test]
@@ -351,7 +352,8 @@ fn a_degraded_group_in_sixty_columns() {
                  config version 7, 4 workers wanted
   kresd@1        active                        2h  1811
 ✗ kresd@3        failed: signal SEGV         4min
-                 kresd[2317]: assertion `len < cap` failed,…
+                 kresd[2317]: assertion `len < cap` failed,
+                 cache.c:812
 ↻ kresd@4        waiting for its restart       2s
 - policy-loader  inactive, manual
 - prefill        active, gone from the file    2h  1700
@@ -436,9 +438,69 @@ fn nothing_a_process_says_steers_the_terminal() {
 }
 
 #[test]
+fn what_failed_says_why_in_as_many_lines_as_it_needs() {
+    let failed = |label: &str, result: &str, status_text: &str| {
+        let details = Details { result: result.to_owned(), status_text: status_text.to_owned(), ..Details::default() };
+        row_of(member(label, Kind::Process, Start::Auto), "failed/failed", details)
+    };
+    let mut long = failed("long", "exit-code", "not this");
+    long.last_line =
+        Some("Failed at step EXEC spawning /srv/shop/bin/a-rather-long-name: No such file or directory".into());
+    let mut endless = failed("endless", "exit-code", "");
+    endless.last_line = Some("x".repeat(400));
+    let mut masked = row_of(member("masked", Kind::Process, Start::Auto), "active/running", Details::default());
+    masked.listed.load_state = "masked".to_owned();
+    let rows =
+        vec![long, endless, failed("waits", "timeout", "waiting for tcp 127.0.0.1:9: connection refused"), masked];
+    let text = render(&Status { rows, needs_reload: 0, ..resolver() }, look(60));
+    let table = text.split_once("PROCESS").unwrap().1;
+    assert_data_eq!(
+        table,
+        str![[r#"
+  STATE
+✗ long     failed: exit-code
+           Failed at step EXEC spawning
+           /srv/shop/bin/a-rather-long-name: No such file
+           or directory
+✗ endless  failed: exit-code
+           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+✗ waits    failed: timeout
+           waiting for tcp 127.0.0.1:9: connection refused
+  masked   active, masked
+
+  next  copse logs knot-resolver/long
+        systemctl start knot-resolver.target
+
+"#]]
+        .raw()
+    );
+}
+
+#[test]
+fn a_users_commands_are_those_of_the_users_manager() {
+    let text = render(&resolver(), Look { user: true, ..look(100) });
+    for command in
+        ["`systemctl --user daemon-reload`", "copse --user logs ", "systemctl --user start knot-resolver.target"]
+    {
+        assert!(text.contains(command), "{command}: {text}");
+    }
+}
+
+#[test]
+fn a_group_that_systemd_has_not_read_says_so() {
+    let mut row = row("a", "inactive/dead");
+    row.state = State::NotLoaded("not-found".to_owned());
+    let text = render(&Status { rows: vec![row], needs_reload: 0, ..resolver() }, look(80));
+    assert!(text.contains("systemd hasn't read the file yet: `systemctl daemon-reload`"), "{text}");
+}
+
+#[test]
 fn an_invalid_file_and_a_removed_one() {
     let broken = Status {
         errors: 2,
+        first_error: Some("/etc/copse/knot-resolver.toml:1:1: error[syntax]: unclosed table".to_owned()),
         verdict: Verdict::Active,
         reason: None,
         rows: Vec::new(),
@@ -456,7 +518,8 @@ fn an_invalid_file_and_a_removed_one() {
   up for 2h 3min
   /etc/copse/knot-resolver.toml
   /etc/copse/knot-resolver.toml.d/10-local.toml
-  the file has 2 errors; the group stays as it was before
+  the file has 2 errors; its last good units of this boot, if any, stay in force
+  /etc/copse/knot-resolver.toml:1:1: error[syntax]: unclosed table
 
   next  copse check knot-resolver
 
@@ -483,6 +546,7 @@ fn all_groups_in_a_line_each() {
         verdict: Verdict::Stopped,
         reason: None,
         errors: 1,
+        first_error: None,
         rows: Vec::new(),
         ..resolver()
     };

@@ -9,6 +9,7 @@ use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_says_what_becomes_of_each_unit),
+    situation!(a_start_of_what_can_not_start_says_why),
     situation!(a_start_of_a_running_group_brings_back_what_failed),
     situation!(a_stop_returns_when_the_last_process_is_gone),
     situation!(a_stopped_process_stays_stopped_under_traffic),
@@ -86,6 +87,31 @@ fn a_start_says_what_becomes_of_each_unit(m: &Machine) {
     m.remove("/run/bad-worker");
     // With the last line of its journal.
     expect(&output, 1, &["start    manager   ready", "✗ start    worker@2  failed: exit status 1", "  it is bad\n"]);
+}
+
+/// Before systemd knows of a group, and where its file is wrong: the start says what to do.
+fn a_start_of_what_can_not_start_says_why(m: &Machine) {
+    m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"sleep infinity\"\n");
+    let output = copse(m, &["start", "unread"]);
+    expect(&output, 1, &["Unit unread.target not found; if its group file is new: `systemctl daemon-reload`"]);
+    m.write("/etc/copse/unread.toml", "[process.a\n");
+    m.reload();
+    expect(
+        &copse(m, &["start", "unread"]),
+        5,
+        &["the file of group `unread` is invalid: `copse check unread`; /etc/copse/"],
+    );
+    expect(&copse(m, &["status", "unread"]), 5, &["/etc/copse/unread.toml:1:11: error[syntax]: "]);
+    m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"/srv/no-such-program\"\nrestart = \"no\"\n");
+    m.reload();
+    expect(&copse(m, &["check", "unread"]), 0, &["warning[missing]: there is no program `/srv/no-such-program`"]);
+    let output = copse(m, &["start", "unread"]);
+    expect(&output, 1, &["a  failed: exit status 203/EXEC"]);
+    // In systemd's words, or in copse's where those got lost.
+    let why = ["\n  Failed at step EXEC spawning /srv/no-such-program: No such", "\n  its program isn't there"];
+    assert!(why.iter().any(|why| output.stdout.contains(why)), "{output:?}");
+    m.remove("/etc/copse/unread.toml");
+    m.reload();
 }
 
 fn a_start_of_a_running_group_brings_back_what_failed(m: &Machine) {
@@ -368,7 +394,7 @@ fn who_waits_for_a_group_learns_how_it_ended(m: &Machine) {
     m.systemctl(&["start", "--no-block", "await.target"]);
     let output = copse(m, &["wait", "await"]);
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["await is failed: the start failed: worker@1"]);
+    expect(&output, 1, &["await is failed: worker@1"]);
     drop(group);
 }
 

@@ -356,7 +356,7 @@ fn what_cannot_be_run_is_said_and_leaves_nothing(m: &Machine) {
     m.write("/srv/bad/step.toml", "[setup.s]\nshell = \"echo no use; exit 4\"\n[process.a]\nexec = \"/bin/sleep 9\"\n");
     for (words, status, text) in [
         (&["/srv/bad/bad.toml"][..], 5, "did you mean `restart`?"),
-        (&["/srv/bad/none/Procfile"], 1, "No such file or directory"),
+        (&["/srv/bad/none/Procfile"], 1, "there is no Procfile in /srv/bad/none; help: `copse run FILE`"),
         (&["/srv/bad/Procfile", "--formation", "wob=2"], 2, "has no process `wob`; did you mean `web`?"),
         (&["/srv/bad/empty/Procfile"], 5, "has no process to run"),
         (&["/srv/bad/bad.toml", "--port", "80"], 2, "`--port` is for Procfiles"),

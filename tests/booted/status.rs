@@ -210,11 +210,11 @@ fn a_group_whose_start_failed_is_failed(m: &Machine) {
     let group =
         m.group("never", "[setup.step]\nexec = \"/bin/false\"\n[process.on]\nexec = \"/usr/local/bin/stand-in run\"\n");
     assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
-    expect(&status(m, "never"), 1, &["failed: the start failed: step failed", "failed: exit status 1"]);
+    expect(&status(m, "never"), 1, &["failed: step failed to start", "failed: exit status 1"]);
     group.rewrite("[process.bad]\nexec = \"/usr/local/bin/stand-in crash\"\nready = \"notify\"\nrestart = \"no\"\n");
     assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
     let output = status(m, "never");
-    expect(&output, 1, &["failed: the start failed: bad failed"]);
+    expect(&output, 1, &["failed: bad failed to start"]);
 }
 
 fn a_broken_file_shows_beside_the_group_that_runs_on(m: &Machine) {

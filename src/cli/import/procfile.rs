@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Exit, Output, complain, create, read};
+use super::{Exit, Output, complain, create, next, read};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
 use crate::import::Remark;
 use crate::import::accepted::accept;
@@ -63,7 +63,7 @@ impl Procfile {
         match self.import(scope, &file, &entries, variables, &mut diagnostics) {
             Ok((text, group)) => {
                 let summary = format!("{} in group `{group}`", file.path.display());
-                self.output.finish(text.as_deref(), &diagnostics, &summary)
+                self.output.finish(text.as_deref(), &diagnostics, &summary, &next(scope, &group, &[]))
             }
             Err(exit) => exit,
         }

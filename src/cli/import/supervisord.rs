@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Exit, Output, complain, read};
+use super::{Exit, Output, complain, next, read};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::import::dotenv;
 use crate::import::supervisord::config::{self, World};
@@ -61,7 +61,8 @@ impl Supervisord {
             count => format!("{count} processes"),
         };
         let summary = format!("{processes} of supervisord's in group `{group}`");
-        self.output.finish(text.as_deref(), &imported.diagnostics, &summary)
+        let next = next(scope, &group, &["systemctl disable --now supervisor"]);
+        self.output.finish(text.as_deref(), &imported.diagnostics, &summary, &next)
     }
 
     fn read_files(&self) -> Result<Vec<SourceFile>, String> {

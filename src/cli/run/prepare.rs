@@ -1,6 +1,6 @@
 //! Reads what is to be run, and says what is wrong with it.
 
-use std::io::{Write as _, stderr};
+use std::io::{ErrorKind, Write as _, stderr};
 use std::path::{Path, PathBuf};
 
 use super::Run;
@@ -189,7 +189,15 @@ fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Exi
 }
 
 fn read(file: &Path) -> Result<String, Exit> {
-    let bytes = std::fs::read(file).map_err(|error| failed(&format_args!("{}: {error}", file.display())))?;
+    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound if file.file_name().is_some_and(|name| name == "Procfile") => {
+            let directory = file.parent().unwrap_or(file).display();
+            failed(&format_args!(
+                "there is no Procfile in {directory}; help: `copse run FILE` runs another one, or a group file (*.toml)"
+            ))
+        }
+        _ => failed(&format_args!("{}: {error}", file.display())),
+    })?;
     String::from_utf8(bytes).map_err(|_| failed(&format_args!("{}: the file isn't UTF-8 text", file.display())))
 }
 

@@ -115,14 +115,14 @@ impl<'o> Group<'o> {
             (None, Some(outcome)) => vec![outcome.path.clone()],
             (None, None) => Vec::new(),
         };
-        let errors = self.outcome.map_or(0, |outcome| {
-            outcome.diagnostics.iter().filter(|found| found.severity() == Severity::Error).count()
-        });
+        let diagnostics = self.outcome.into_iter().flat_map(|outcome| outcome.diagnostics.iter());
+        let errors: Vec<_> = diagnostics.filter(|found| found.severity() == Severity::Error).collect();
         Status {
             group: self.name.to_string(),
             description: meaning.and_then(|group| group.description.clone()),
             files,
-            errors,
+            errors: errors.len(),
+            first_error: errors.first().map(|error| error.line()),
             verdict: status::Verdict::Stopped,
             reason: None,
             since: None,
@@ -196,7 +196,7 @@ fn last_lines(scope: Scope, rows: &mut [Row]) {
     let failed = rows.iter_mut().filter(failed).take(LAST_LINES);
     let searches: Vec<_> = failed.map(|row| (last_line::search(scope, &row.member.unit), row)).collect();
     for (search, row) in searches {
-        row.last_line = last_line::found(search);
+        row.last_line = last_line::found(&row.member.unit, search);
     }
 }
 

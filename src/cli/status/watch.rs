@@ -65,7 +65,7 @@ async fn follow(
         }
         let mut first = true;
         loop {
-            if (first || terminal) && write(output, &shown, terminal).is_err() {
+            if (first || terminal) && write(output, scope, &shown, terminal).is_err() {
                 return Ok(Exit::Done);
             }
             first = false;
@@ -116,8 +116,8 @@ async fn listen(systemd: &Connected, groups: &[String]) -> zbus::Result<Arc<Noti
     Ok(changed)
 }
 
-fn write(output: &Output, shown: &[Shown], terminal: bool) -> std::io::Result<()> {
-    let text = output.text(shown, whole);
+fn write(output: &Output, scope: Scope, shown: &[Shown], terminal: bool) -> std::io::Result<()> {
+    let text = output.text(scope, shown, whole);
     let text = match (terminal, output.json) {
         // Home, and nothing of what was there below or beside the new lines.
         (true, _) => format!("\u{1b}[H\u{1b}[2J{text}"),

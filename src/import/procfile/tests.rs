@@ -40,7 +40,8 @@ worker: RAILS_MAX_THREADS=5 bundle exec sidekiq
 css: yarn build:css --watch
 ";
     let variables = [Variable { name: "RAILS_ENV".to_owned(), value: "production".to_owned() }];
-    let formation = Formation::new("web=2, worker=1,release=1").unwrap();
+    // A release isn't scaled, and so needn't be named.
+    let formation = Formation::new("web=2, worker=1").unwrap();
     let (file, remarks) = imported(text, &Surroundings { variables: &variables, ..around(&formation) });
     assert_eq!(
         file,
@@ -168,6 +169,8 @@ fn there_are_only_so_many_ports() {
 #[test]
 fn release_runs_once_and_knows_its_port_if_it_asks() {
     let formation = Formation::new("release=2").unwrap();
+    let none = Formation::new("release=0").unwrap();
+    assert!(!imported("a: b\nrelease: x\n", &around(&none)).0.contains("[setup.release]"));
     let (file, remarks) = imported("a: b\nrelease: x $PORT\n", &around(&formation));
     assert!(file.contains("[setup.release]\nexec = \"x {env:PORT}\"\nenvironment = { PORT = 5100 }"), "{file}");
     assert_eq!(remarks, [(2, "`release` runs once, not several times at once".to_owned())]);

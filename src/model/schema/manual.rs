@@ -111,7 +111,7 @@ mod tests {
     fn a_key_is_found_in_its_chapter() {
         let manual = Manual::new();
         assert!(manual.group("after").contains("Units outside"));
-        assert!(manual.member("after").contains("Processes and setup steps of the group"));
+        assert!(manual.member("after").contains("processes and setup steps of the group"));
         assert!(manual.member("state-directory-mode").starts_with("Directories of its own"));
     }
 }

@@ -20,8 +20,9 @@ impl Translation<'_> {
         let alone = |one: &&Translated<'_>| !one.program.stopasgroup && !one.program.killasgroup;
         let names: Vec<String> = all.iter().filter(alone).map(|one| format!("`{}`", one.name)).collect();
         if let Some(first) = all.iter().find(alone) {
+            let (their, them) = if names.len() == 1 { ("its", "it") } else { ("their", "them") };
             let message = format!(
-                "supervisord stops {} alone and lets their children live; here the children are killed with them",
+                "supervisord stops {} alone and lets {their} children live; here the children are killed with {them}",
                 names.join(", ")
             );
             let help =
