@@ -7,6 +7,8 @@ use copse::model::Context;
 use copse::pipeline;
 use copse::scope::{Directories, Scope};
 
+mod readme;
+
 /// Where the group files expect their folders.
 const INSTALLED: &str = "/opt/copse-examples/";
 
@@ -31,6 +33,34 @@ fn no_example_has_a_mistake_or_a_warning() {
     let lines: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
     assert_eq!(outcome.groups.iter().filter(|group| group.group.is_some()).count(), files.len());
+}
+
+#[test]
+fn the_first_group_of_the_readme_has_no_mistake_or_warning() {
+    let (path, text) = readme::group_file();
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join(Path::new(path).file_name().unwrap());
+    std::fs::write(&file, text).unwrap();
+    let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
+    let outcome = pipeline::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 2 });
+    let lines: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    assert!(readme::commands().len() >= 8 && readme::paste().starts_with("mkdir"), "{:?}", readme::commands());
+}
+
+#[test]
+fn every_file_that_the_readme_leads_to_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut leads = 0;
+    for page in ["README.md", "CONTRIBUTING.md", "NEWS.md", "examples/README.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            assert!(root.join(page).parent().unwrap().join(link).exists(), "{page} leads to {link}");
+            leads += 1;
+        }
+    }
+    assert!(leads >= 8);
 }
 
 #[test]

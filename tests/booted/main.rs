@@ -38,6 +38,7 @@ mod pool;
 mod probes;
 mod querying;
 mod reading;
+mod readme;
 mod remembered;
 mod removed;
 mod restarting;
@@ -89,6 +90,7 @@ const SITUATIONS: &[&[Situation]] = &[
     details::SITUATIONS,
     controls::SITUATIONS,
     planning::SITUATIONS,
+    readme::SITUATIONS,
     reading::SITUATIONS,
     enabling::SITUATIONS,
     scaling::SITUATIONS,
