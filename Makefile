@@ -3,6 +3,7 @@
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
+# make record   draws the README's picture of a session anew
 # make package-test  builds the packages twice and compares, and more that takes long
 # make deb      Debian packages, in target/deb
 # make install  programs, units and manual pages, below DESTDIR
@@ -219,6 +220,12 @@ corpus:
 demo: prerequisites static
 	tests/roots.sh trixie
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) run --quiet $(AS_ROOT) --example demo
+
+# man/session.svg: what a terminal shows while the commands of tests/record/session run on a private systemd.
+.PHONY: record
+record: prerequisites static
+	tests/roots.sh trixie
+	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) run --quiet $(AS_ROOT) --example record
 
 # --- speed ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ mod drawing;
 mod editing;
 #[path = "cli/on_another_host.rs"]
 mod on_another_host;
+#[path = "cli/recorded.rs"]
+mod recorded;
 
 const WEB: &str = "\
 descripton = \"Web\"
