@@ -181,6 +181,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
+/// The systemctl(1) of a scope, for commands that help.
+fn systemctl(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "systemctl",
+        Scope::User => "systemctl --user",
+    }
+}
+
 /// Says on the standard error what went wrong with the command itself.
 fn complain(what: std::fmt::Arguments<'_>) {
     say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));

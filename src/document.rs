@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile, one_line};
 use crate::suggest;
 
 /// A value and where it stands. Like all of a document it borrows from the file's text: only a string with escapes in
@@ -184,14 +184,27 @@ impl<'t> FromIterator<Entry<'t>> for Table<'t> {
     }
 }
 
+/// A mistake of TOML's grammar, in the parser's words but for those that newcomers make most.
+fn syntax(place: &Place, message: &str, text: &str) -> Diagnostic {
+    let message = message.lines().next().unwrap_or("not TOML");
+    let there = text.get(place.start as usize..place.end as usize).unwrap_or_default();
+    let new = |message: String| Diagnostic::new(Code::Syntax, place, message);
+    match message {
+        "duplicate key" if !there.is_empty() => new(format!("`{}` is there for the second time", one_line(there))),
+        message if message.starts_with("string values must be quoted") && !there.contains(['"', '\\', '\n']) => {
+            new("text stands in quotes".to_owned()).help(format!("write `\"{}\"`", one_line(there.trim())))
+        }
+        message => new(message.to_owned()),
+    }
+}
+
 /// Reads one file. Every syntax error is a diagnostic; with one there is no table.
 #[must_use]
 pub fn parse<'t>(file: &'t Arc<SourceFile>, diagnostics: &mut Diagnostics) -> Option<Table<'t>> {
     let (table, errors) = DeTable::parse_recoverable(&file.text);
     for error in &errors {
         let place = Place::new(file, error.span().unwrap_or(0..0));
-        let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
-        diagnostics.push(Diagnostic::new(Code::Syntax, &place, message));
+        diagnostics.push(syntax(&place, error.message(), &file.text));
     }
     errors.is_empty().then(|| table_of(table.into_inner(), file))
 }

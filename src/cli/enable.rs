@@ -148,7 +148,8 @@ impl<'o> Subject<'o> {
         }
         match self.found {
             Found::Masked => {
-                complain(format_args!("`{0}` is masked: `systemctl unmask {0}` first", self.unit()));
+                let systemctl = super::systemctl(work.scope);
+                complain(format_args!("`{0}` is masked: `{systemctl} unmask {0}` first", self.unit()));
                 return Ok(Exit::Failed);
             }
             Found::Foreign => {
@@ -190,7 +191,8 @@ impl<'o> Subject<'o> {
     /// group's own `wanted-by` would start it at boot.
     async fn disable(&self, work: &Work) -> Result<Exit, Stop> {
         if matches!(self.found, Found::Masked | Found::Foreign) {
-            complain(format_args!("`{}` isn't copse's: `systemctl disable {}`", self.path.display(), self.unit()));
+            let systemctl = super::systemctl(work.scope);
+            complain(format_args!("`{}` isn't copse's: `{systemctl} disable {}`", self.path.display(), self.unit()));
             return Ok(Exit::Failed);
         }
         work.systemd().manager().disable_unit_files(&[&self.unit()], false).await?;

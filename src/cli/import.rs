@@ -113,7 +113,7 @@ impl Output {
 
 /// The commands with which a group that was written to /etc/copse takes over, after those that `before` names.
 fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
-    let systemctl = if scope == Scope::User { "systemctl --user" } else { "systemctl" };
+    let systemctl = super::systemctl(scope);
     let start = [format!("{systemctl} daemon-reload"), format!("{systemctl} start {group}.target")];
     before.iter().map(|command| (*command).to_owned()).chain(start).collect()
 }

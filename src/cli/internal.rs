@@ -71,11 +71,3 @@ impl Internal {
         }
     }
 }
-
-/// The command that shows a unit of `scope`.
-fn systemctl(scope: Scope) -> &'static str {
-    match scope {
-        Scope::System => "systemctl",
-        Scope::User => "systemctl --user",
-    }
-}

@@ -104,8 +104,10 @@ impl Logs {
         let colour = self.color.on(&stdout);
         let mut painter = Painter::new(scope, &named.group, members, colour);
         let lines = journalctl.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+        let mut any = false;
         for line in lines.map_while(Result::ok) {
             let Some(text) = painter.line(&line) else { continue };
+            any = true;
             // Each at once: who follows wants to see it, and who reads a file doesn't wait for the last.
             if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
                 // The reader went away.
@@ -113,6 +115,11 @@ impl Logs {
                 let _ = journalctl.wait();
                 return Exit::Done;
             }
+        }
+        if !any && scope == Scope::System && !rustix::process::geteuid().is_root() {
+            complain(format_args!(
+                "no line is shown; help: run it as root, or as a member of the group systemd-journal, journalctl(1)"
+            ));
         }
         // What is wrong, journalctl has said.
         match journalctl.wait() {

@@ -131,7 +131,9 @@ impl Tell for Progress {
                     "seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 }));
                 let mut lines = vec![line];
-                if let Err(how) = end {
+                if let Err(how) = end
+                    && !matches!(*how, "not allowed" | "masked" | "interrupted")
+                {
                     let last = last_line::just_now(board.scope, &subject.unit)
                         .or_else(|| before_exec(how).map(ToOwned::to_owned));
                     lines.extend(last.map(|line| format!("  {}", one_line(&line))));

@@ -132,9 +132,9 @@ impl Work {
             Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), &said(error)),
             Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", &said(error)),
             Stop::Manager(error) if is_unknown(error) => {
-                let reload = if self.scope == Scope::User { "systemctl --user" } else { "systemctl" };
+                let systemctl = super::systemctl(self.scope);
                 failed(&format_args!(
-                    "{}; if its group file is new: `{reload} daemon-reload`",
+                    "{}; if its group file is new: `{systemctl} daemon-reload`",
                     said(error).trim_end_matches('.')
                 ))
             }

@@ -266,7 +266,9 @@ fn credentials(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) 
 pub fn has_credentials(table: &Table) -> bool {
     let entries =
         |key: &str| table.get(key).and_then(|entry| entry.node.as_table()).into_iter().flat_map(Table::entries);
-    entries("credentials").any(|entry| entry.node.value != Value::Boolean(false))
+    // What isn't a table is a mistake already; nothing that speaks of it is a second one.
+    table.get("credentials").is_some_and(|entry| entry.node.as_table().is_none())
+        || entries("credentials").any(|entry| entry.node.value != Value::Boolean(false))
         || entries("service").any(|entry| entry.name.contains("Credential"))
 }
 

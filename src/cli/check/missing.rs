@@ -107,7 +107,7 @@ impl Look<'_> {
         }
         for (_, file) in service.environment_files.iter().filter(|(optional, _)| !optional) {
             let gone = literal(file).filter(|file| self.machine.at(Path::new(file)) == Found::Nothing);
-            let message = gone.map(|file| format!("there is no file `{file}`; a `-` in front makes it optional"));
+            let message = gone.map(|file| format!("there is no file `{file}`"));
             self.say(message, || at(self.source, &["environment-file"]));
         }
         for (directive, key, database) in [("User", "user", "passwd"), ("Group", "group", "group")] {

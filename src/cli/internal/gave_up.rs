@@ -51,7 +51,7 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
         line(Level::Error, format_args!("{unit} gave up, but it isn't part of a group's target: nothing is stopped"));
         return Ok(Exit::Failed);
     };
-    let systemctl = super::systemctl(scope);
+    let systemctl = crate::cli::systemctl(scope);
     line(
         Level::Error,
         format_args!(

@@ -23,7 +23,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(scope: Scope) -> Self {
-        Self { systemctl: crate::cli::internal::systemctl(scope), status: String::new() }
+        Self { systemctl: crate::cli::systemctl(scope), status: String::new() }
     }
 
     /// Shows what the gate waits for.
