@@ -28,14 +28,17 @@ fn pings_follow_readiness_stop_with_the_probe_and_resume() {
     let _running = healthy(&manager, &file, &[]);
     assert_eq!(manager.next().text, "READY=1");
     let mut last = manager.next();
-    for _ in 0..5 {
+    let mut distances = Vec::new();
+    for _ in 0..9 {
         let ping = manager.next();
         assert_eq!(ping.text, "WATCHDOG=1");
-        let distance = ping.at - last.at;
-        // A third of 200 ms; the watchdog would bite after 200.
-        assert!((40..150).contains(&distance.as_millis()), "{distance:?}");
+        distances.push(ping.at - last.at);
         last = ping;
     }
+    // A third of 200 ms; the watchdog would bite after 200. On a busy machine one or the other comes late, and the next
+    // sooner.
+    distances.sort_unstable();
+    assert!((40..150).contains(&distances[4].as_millis()), "{distances:?}");
     fs::remove_file(&file).unwrap();
     // One failure of two is tolerated, then it is quiet.
     until("the pings stop", || manager.silent_for(Duration::from_millis(200)));
