@@ -46,7 +46,9 @@ impl Completions {
                 Ok(())
             }
             Shell::Fish => Fish.write_registration(VARIABLE, "copse", "copse", "copse", &mut script),
-            Shell::Zsh => Zsh.write_registration(VARIABLE, "copse", "copse", "copse", &mut script),
+            Shell::Zsh => Zsh
+                .write_registration(VARIABLE, "copse", "copse", "copse", &mut script)
+                .map(|()| script = also_autoloaded(&script)),
         };
         match written.and_then(|()| report::print(&String::from_utf8_lossy(&script))) {
             Ok(()) => Exit::Done,
@@ -74,6 +76,16 @@ const BASH: &str = r#"_copse() {
 }
 complete -o bashdefault -F _copse copse
 "#;
+
+/// clap_complete's script registers its function. Where it is installed as `_copse`, though, zsh runs the file as the function
+/// that completes, at the first Tab, and that would offer nothing.
+fn also_autoloaded(script: &[u8]) -> Vec<u8> {
+    const REGISTER: &str = "compdef _clap_dynamic_completer_copse copse";
+    let either = format!(
+        "if [[ $funcstack[1] == _copse ]]; then\n    _clap_dynamic_completer_copse \"$@\"\nelse\n    {REGISTER}\nfi"
+    );
+    String::from_utf8_lossy(script).replace(REGISTER, &either).into_bytes()
+}
 
 /// Answers a shell that asks for candidates; whether one did.
 pub(super) fn answer(command: impl Fn() -> clap::Command, arguments: &[OsString]) -> bool {
