@@ -21,6 +21,7 @@ mod order;
 mod pass;
 mod probe;
 mod process;
+mod runs;
 #[cfg(feature = "cli")]
 pub mod schema;
 mod service;
@@ -33,16 +34,17 @@ mod value;
 mod version;
 
 pub use command::{LONGEST_WORD, is_plain_word, toml_string};
+pub use directories::{Directory, DirectoryKind, SharedDirectories};
 pub use grammar::SIGNALS;
 pub use group::{Context, document, read};
 pub use instances::MOST_INSTANCES;
+pub use runs::{Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service};
 pub use share::Share;
 pub use text::{is_variable, spelled};
 pub use version::left_out;
 
 use crate::diagnostic::Place;
 use crate::scope::Scope;
-use crate::unit::Section;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
 /// A group: becomes a target and its members.
@@ -117,80 +119,6 @@ impl Span {
     pub const INFINITY: Self = Self { text: Cow::Borrowed("infinity"), value: crate::span::Span::Infinity };
 }
 
-/// The group's shared directories.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SharedDirectories {
-    /// Which.
-    pub directories: Vec<Directory>,
-    /// `[defaults]` `user`.
-    pub user: Option<Cow<'static, str>>,
-    /// `[defaults]` `group`.
-    pub group: Option<Cow<'static, str>>,
-}
-
-/// One kind of directory, as `RuntimeDirectory=` and its siblings take it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
-    /// Which kind.
-    pub kind: DirectoryKind,
-    /// Relative paths below the kind's base; in a process they may hold `{instance}`.
-    pub names: Vec<Text>,
-    /// `0755`-like.
-    pub mode: Option<Cow<'static, str>>,
-}
-
-/// The five kinds of systemd.exec(5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DirectoryKind {
-    /// `RuntimeDirectory=`, `%t`
-    Runtime,
-    /// `StateDirectory=`, `%S`
-    State,
-    /// `CacheDirectory=`, `%C`
-    Cache,
-    /// `LogsDirectory=`, `%L`
-    Logs,
-    /// `ConfigurationDirectory=`, `%E`
-    Configuration,
-}
-
-impl DirectoryKind {
-    /// All five, in systemd's order.
-    pub const ALL: [Self; 5] = [Self::Runtime, Self::State, Self::Cache, Self::Logs, Self::Configuration];
-
-    /// The key, which is also the placeholder: `runtime-directory`.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        ["runtime-directory", "state-directory", "cache-directory", "logs-directory", "configuration-directory"]
-            [self as usize]
-    }
-
-    /// The key of its mode: `runtime-directory-mode`.
-    #[must_use]
-    pub fn mode_key(self) -> &'static str {
-        [
-            "runtime-directory-mode",
-            "state-directory-mode",
-            "cache-directory-mode",
-            "logs-directory-mode",
-            "configuration-directory-mode",
-        ][self as usize]
-    }
-
-    /// The directive: `RuntimeDirectory`.
-    #[must_use]
-    pub fn directive(self) -> &'static str {
-        ["RuntimeDirectory", "StateDirectory", "CacheDirectory", "LogsDirectory", "ConfigurationDirectory"]
-            [self as usize]
-    }
-
-    /// The specifier of the kind's base directory (systemd.unit(5)).
-    #[must_use]
-    pub fn specifier(self) -> &'static str {
-        ["%t", "%S", "%C", "%L", "%E"][self as usize]
-    }
-}
-
 /// Text with placeholders; `{group}` and `{process}` are already replaced.
 #[derive(Debug, Clone)]
 pub struct Text(Pieces);
@@ -223,169 +151,6 @@ pub enum Piece {
 
 /// A command: never empty, the first element is the program (absolute, or a bare name).
 pub type Argv = Vec<Text>;
-
-/// What exactly a unit of a process or setup step runs with: `[defaults]`, its table, and its instance's, merged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Service {
-    /// `Description=`; if there is none one is made up from the names.
-    pub description: Option<String>,
-    /// `exec`, or `["/bin/sh", "-c", shell]`.
-    pub exec: Argv,
-    /// `exec-start-pre`
-    pub exec_start_pre: Vec<Argv>,
-    /// `exec-start-post`
-    pub exec_start_post: Vec<Argv>,
-    /// `exec-reload`
-    pub exec_reload: Vec<Argv>,
-    /// `exec-stop`
-    pub exec_stop: Vec<Argv>,
-    /// `exec-stop-post`
-    pub exec_stop_post: Vec<Argv>,
-    /// Names checked; by name.
-    pub environment: BTreeMap<String, Text>,
-    /// `environment-file`: whether it is optional, and its path.
-    pub environment_files: Vec<(bool, Text)>,
-    /// `working-directory` (absolute, or `~`).
-    pub working_directory: Option<Text>,
-    /// The keys that are directives one to one, checked, in the order of the table of keys, with defaults that are
-    /// promises filled in (`Restart=`, `RestartSec=`, `TimeoutStartSec=`, `TimeoutStopSec=`, `KillMode=`, `StartLimit…=`).
-    pub directives: Vec<Directive>,
-    /// Own directories.
-    pub directories: Vec<Directory>,
-    /// `ready`
-    pub ready: Ready,
-    /// `health`
-    pub health: Option<Health>,
-    /// `restart`, which is also among the directives.
-    pub restart: Restart,
-    /// `timeout-start-sec`, which is also among the directives.
-    pub timeout_start: Span,
-    /// Whether the group is failed when this gave up.
-    pub essential: bool,
-    /// `inputs`
-    pub inputs: Vec<Text>,
-    /// `hardening`
-    pub hardening: Hardening,
-    /// `credentials`, by name.
-    pub credentials: BTreeMap<String, Credential>,
-    /// `[….service]`, `[….unit]`, `[….socket]`, `[….timer]`.
-    pub pass: PassThrough,
-}
-
-/// A line `name=value` of a unit; the value is plain text that holds no control characters: `%` isn't escaped yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directive {
-    /// Its section.
-    pub section: Section,
-    /// `RestartSec`
-    pub name: &'static str,
-    /// In systemd's grammar.
-    pub value: Cow<'static, str>,
-}
-
-/// Pass-through: section → directive → what to do, in the author's order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PassThrough(pub Vec<(Section, String, Pass)>);
-
-/// What a pass-through value does to copse's own lines of that name.
-/// The texts are in systemd's own grammar and go out as they are; they hold no newline (checked).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pass {
-    /// A scalar: replaces copse's lines.
-    Replace(String),
-    /// An array: adds lines.
-    Add(Vec<String>),
-    /// An array that begins with `""`: drops copse's lines (and systemd's own defaults), then adds.
-    Reset(Vec<String>),
-}
-
-/// `restart`, in systemd's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restart {
-    /// `no`
-    No,
-    /// `on-success`
-    OnSuccess,
-    /// `on-failure`
-    OnFailure,
-    /// `on-abnormal`
-    OnAbnormal,
-    /// `on-watchdog`
-    OnWatchdog,
-    /// `on-abort`
-    OnAbort,
-    /// `always`
-    Always,
-}
-
-/// `ready`: when a process counts as started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ready {
-    /// Its program was executed.
-    Exec,
-    /// It says `READY=1`.
-    Notify,
-    /// It ended well; stays active when auto (`RemainAfterExit=`).
-    Oneshot,
-    /// It took this name on the bus.
-    Dbus(String),
-    /// It forked and wrote this file.
-    PidFile(Text),
-    /// All of these hold.
-    Probe(Vec<Probe>),
-}
-
-/// A probe for copse-notify.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probe {
-    /// `HOST:PORT` accepts.
-    Tcp(Text),
-    /// A socket at this path (or `@abstract`) accepts.
-    Unix(Text),
-    /// The URL answers with one of these statuses (`200-399`; empty: the default).
-    Http(Text, Vec<String>),
-    /// The file exists.
-    File(Text),
-    /// The command exits 0.
-    Command(Argv),
-    /// The program writes a newline to this descriptor.
-    Fd(u32),
-    /// A process of the unit listens on this port.
-    Listening(Text),
-}
-
-/// `health`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
-    /// All must hold.
-    pub probes: Vec<Probe>,
-    /// `interval-sec`
-    pub interval: Span,
-    /// `failures` tolerated in a row.
-    pub failures: u32,
-}
-
-/// `hardening`: a profile of sandboxing directives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hardening {
-    /// Nothing is fenced.
-    None,
-    /// What no ordinary service misses.
-    Basic,
-    /// What a network service that writes only its own directories needs.
-    Strict,
-}
-
-/// Where a credential comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Credential {
-    /// `LoadCredential=NAME:PATH`; also a bare credstore name (249+: `LoadCredential=NAME`… see systemd.exec(5)).
-    Load(Text),
-    /// `LoadCredentialEncrypted=NAME:PATH` (250+)
-    Encrypted(Text),
-    /// `SetCredential=NAME:TEXT`
-    Text(String),
-}
 
 /// A process: becomes a service, or several.
 #[derive(Debug, Clone, PartialEq)]

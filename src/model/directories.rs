@@ -1,5 +1,6 @@
 //! Directories of processes, setup steps and the group: read, and never the same one in two units.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -7,8 +8,82 @@ use crate::document::{Node, Table, Value};
 use crate::model::keys::Kind;
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, invalid};
-use crate::model::{Directory, DirectoryKind, Piece, Process, Setup, SharedDirectories, Start, Text};
+use crate::model::{Piece, Process, Setup, Start, Text};
 use crate::unit::name::ProcessName;
+
+/// The group's shared directories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedDirectories {
+    /// Which.
+    pub directories: Vec<Directory>,
+    /// `[defaults]` `user`.
+    pub user: Option<Cow<'static, str>>,
+    /// `[defaults]` `group`.
+    pub group: Option<Cow<'static, str>>,
+}
+
+/// One kind of directory, as `RuntimeDirectory=` and its siblings take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// Which kind.
+    pub kind: DirectoryKind,
+    /// Relative paths below the kind's base; in a process they may hold `{instance}`.
+    pub names: Vec<Text>,
+    /// `0755`-like.
+    pub mode: Option<Cow<'static, str>>,
+}
+
+/// The five kinds of systemd.exec(5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DirectoryKind {
+    /// `RuntimeDirectory=`, `%t`
+    Runtime,
+    /// `StateDirectory=`, `%S`
+    State,
+    /// `CacheDirectory=`, `%C`
+    Cache,
+    /// `LogsDirectory=`, `%L`
+    Logs,
+    /// `ConfigurationDirectory=`, `%E`
+    Configuration,
+}
+
+impl DirectoryKind {
+    /// All five, in systemd's order.
+    pub const ALL: [Self; 5] = [Self::Runtime, Self::State, Self::Cache, Self::Logs, Self::Configuration];
+
+    /// The key, which is also the placeholder: `runtime-directory`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        ["runtime-directory", "state-directory", "cache-directory", "logs-directory", "configuration-directory"]
+            [self as usize]
+    }
+
+    /// The key of its mode: `runtime-directory-mode`.
+    #[must_use]
+    pub fn mode_key(self) -> &'static str {
+        [
+            "runtime-directory-mode",
+            "state-directory-mode",
+            "cache-directory-mode",
+            "logs-directory-mode",
+            "configuration-directory-mode",
+        ][self as usize]
+    }
+
+    /// The directive: `RuntimeDirectory`.
+    #[must_use]
+    pub fn directive(self) -> &'static str {
+        ["RuntimeDirectory", "StateDirectory", "CacheDirectory", "LogsDirectory", "ConfigurationDirectory"]
+            [self as usize]
+    }
+
+    /// The specifier of the kind's base directory (systemd.unit(5)).
+    #[must_use]
+    pub fn specifier(self) -> &'static str {
+        ["%t", "%S", "%C", "%L", "%E"][self as usize]
+    }
+}
 
 /// The `*-directory` keys of a table: of a process, a setup step, or the group.
 pub fn read(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Directory> {
