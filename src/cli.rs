@@ -3,6 +3,7 @@
 //! A verb is a type that clap fills and a `run` that gives back an [`Exit`]. It prints what it has to say
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
+mod agent;
 mod amend;
 mod apply;
 mod cat;
@@ -56,6 +57,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 pub use exit::Exit;
 
 use crate::diagnostic;
+use crate::manager::{Connected, connect};
 use crate::scope::Scope;
 
 const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: copse.toml(5). copse(7) is the picture of it all, copse(1) says more of \
@@ -72,6 +74,10 @@ struct Copse {
     /// Do it on that host, with its own copse, by ssh(1).
     #[arg(short = 'H', long, global = true, value_name = "[USER@]HOST[:PORT]")]
     host: Option<String>,
+
+    /// Don't ask on the terminal for the password of somebody who may do it.
+    #[arg(long, global = true)]
+    no_ask_password: bool,
 
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -142,6 +148,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     if let Some(host) = &copse.host {
         return host::run(host, arguments.get(1..).unwrap_or_default());
     }
+    if copse.no_ask_password {
+        agent::never();
+    }
     let scope = if copse.user { Scope::User } else { Scope::System };
     // All groups, a line each: what somebody wants to know who says nothing more.
     match copse.verb.unwrap_or_else(|| Verb::List(status::List::default())) {
@@ -205,6 +214,16 @@ fn say(line: &str) {
 fn failed(error: &dyn std::fmt::Display) -> Exit {
     complain(format_args!("{error}"));
     Exit::Failed
+}
+
+/// Runs what a verb does with the service manager, if that can be reached.
+fn with_manager(scope: Scope, verb: impl AsyncFnOnce(Connected) -> Exit) -> Exit {
+    block_on(async move {
+        match connect(scope).await {
+            Ok(systemd) => verb(systemd).await,
+            Err(error) => failed(&error),
+        }
+    })
 }
 
 /// Runs a verb's future to its end, on this thread.

@@ -1,7 +1,10 @@
 //! Talks to the service manager over D-Bus (`org.freedesktop.systemd1`, org.freedesktop.systemd1(5)).
 //!
 //! ```text
-//!  connection   the way to PID 1 or to a user's manager: its private socket, or the bus
+//!  way          to PID 1 or to a user's manager: its private socket, or the bus
+//!  connection   by one of them, and again where it is lost
+//!  questions    what is asked about units
+//!  error        what the manager's errors mean
 //!  private      the private socket, made palatable to zbus
 //!  proxy        the members of the interface that are used, written by hand
 //!  unit         what a look at a unit brings home, as plain values
@@ -15,16 +18,18 @@
 //! The two judging modules see plain values only, so that their rules are tables in their tests.
 
 pub mod connection;
+mod error;
 pub mod giving_up;
 pub mod jobs;
 pub mod look;
 pub mod private;
 pub mod proxy;
+mod questions;
 pub mod readiness;
 pub mod signal;
 pub mod unit;
+pub mod way;
 
-pub use connection::{
-    Connected, EndedJob, LOG_IN, NOT_BOOTED, Way, connect, connect_by, is_booted, is_masked, is_passing, is_refusal,
-    is_unknown,
-};
+pub use connection::{Connected, EndedJob, Heard, connect};
+pub use error::{is_masked, is_passing, is_refusal, is_unknown};
+pub use way::{LOG_IN, NOT_BOOTED, Unreachable, Way, is_booted};

@@ -13,6 +13,8 @@ use crate::unit::name::GroupName;
 
 mod assemble;
 pub mod effect;
+#[cfg(test)]
+mod given;
 pub mod json;
 mod judge;
 pub mod observe;

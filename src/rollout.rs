@@ -6,6 +6,7 @@
 //!  group      all of a group, by its target
 //!  event      what is said meanwhile, and how it ends
 //!  interrupt  SIGINT, SIGTERM, SIGHUP
+//!  freezer    what is frozen is thawed before it is touched
 //!  unit       one unit: its job, and what became of it
 //!  lock       one apply at a time
 //!  hold       what wasn't rolled yet stays what it is
@@ -19,6 +20,7 @@
 pub mod apply;
 pub mod asked;
 pub mod event;
+mod freezer;
 mod group;
 pub mod hold;
 pub mod interrupt;

@@ -3,6 +3,8 @@
 //! Everything here sees plain values only; [`crate::manager::look`] brings them home, [`render`] and [`json`] show
 //! them. The words are systemd's (`active`, `failed`, …), which says more where it needs more than one.
 
+#[cfg(test)]
+mod given;
 pub mod json;
 pub mod member;
 pub mod render;
@@ -141,6 +143,9 @@ pub struct Status {
     pub since: Option<u64>,
     /// Of the slice that the whole group is in.
     pub resources: Resources,
+    /// The whole group is pinned to its last complete apply, since then (microseconds since the epoch), whatever its files
+    /// say: `copse apply --rollback`.
+    pub rolled_back: Option<u64>,
     /// Units of the group whose files changed since systemd read them.
     pub needs_reload: usize,
     /// Unit files and drop-ins that aren't copse's: `unit`, path.

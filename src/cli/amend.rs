@@ -145,6 +145,11 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// Whether a file isn't what it was.
+    pub(super) fn changed(&self) -> bool {
+        self.before.iter().any(|(path, before)| fs::read(path).ok() != *before)
+    }
+
     /// Puts back what was there.
     pub(super) fn take_back(self) {
         for (path, before) in self.before.into_iter().rev() {

@@ -5,18 +5,19 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::plan::{groups, invalid};
 use super::report::{self, Color};
 use super::restart::Pace;
-use super::work::{self, Work, not_allowed};
+use super::work::{self, Work, not_allowed, said};
 use super::{Exit, complain, say};
 use crate::applied::Applied;
 use crate::generator;
 use crate::history::pins::{Pin, Units};
 use crate::history::{self, History};
 use crate::inputs;
+use crate::manager::is_refusal;
 use crate::model::{self, Context};
 use crate::pipeline::GroupOutcome;
 use crate::plan::observe::{self, Notes, Seen};
@@ -169,9 +170,8 @@ impl Apply {
         let (jobs, interrupt) = (&work.jobs, work.interrupt.clone());
         let rollout = Rollout { jobs, tell: &record, interrupt, limit, wanted: BTreeSet::new(), hold: None };
         let end = application.run(&rollout).await;
-        if self.json {
-            print(&(object(work, group, &end).to_string() + "\n"))?;
-        }
+        let held = end.as_ref().err().map(|(_, held)| held.as_slice()).unwrap_or_default();
+        work.progress.report(group.as_str(), group.as_str(), json!({ "complete": end.is_ok(), "held": held }))?;
         match end {
             Ok(()) => Ok(Exit::Done),
             Err((stop, held)) => self.stopped(subject, stop, &held),
@@ -184,6 +184,7 @@ impl Apply {
         let why = match &stop {
             Stop::Failed(Failure { subject, what }) => format!("stopped at {}: {what}", subject.label),
             Stop::Interrupted => "interrupted".to_owned(),
+            Stop::Manager(error) if !is_refusal(error) => said(error),
             _ => return Err(stop),
         };
         complain(format_args!("{group}: {why}"));
@@ -213,22 +214,6 @@ fn listed(names: &[String]) -> String {
 
 fn print(text: &str) -> Result<(), Stop> {
     report::print(text).map_err(|error| Stop::State(format!("the result can't be written: {error}")))
-}
-
-/// What came of it, for programs.
-fn object(work: &Work, group: &GroupName, end: &Result<(), (Stop, Vec<String>)>) -> Value {
-    let units = work.progress.take_done();
-    let (complete, held) = match end {
-        Ok(()) => (true, Vec::new()),
-        Err((_, held)) => (false, held.clone()),
-    };
-    json!({
-        "group": group.as_str(),
-        "changed": !units.is_empty(),
-        "complete": complete,
-        "held": held,
-        "units": units,
-    })
 }
 
 impl Subject<'_> {

@@ -118,7 +118,8 @@ pub(super) async fn bring(
         Ok(placed) => placed,
         Err((path, error)) => return Ok(Err(unwritten(&path, &error))),
     };
-    match work.systemd().manager().reload().await {
+    work.progress.changed(placed.changed());
+    match work.systemd().reload().await {
         Ok(()) => Ok(Ok(())),
         Err(error) => {
             placed.take_back();

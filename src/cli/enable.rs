@@ -10,12 +10,14 @@ mod target;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use super::amend;
 use super::chosen::Chosen;
 use super::drop_in;
 use super::work::{self, Work};
 use super::{Exit, complain, start, stop};
+use crate::manager::proxy::ManagerProxy;
 use crate::pipeline::GroupOutcome;
 use crate::rollout::Stop;
 use crate::scope::Scope;
@@ -32,6 +34,10 @@ pub(super) struct Enable {
     /// Start them now as well.
     #[arg(long)]
     now: bool,
+
+    /// An object for each group, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Don't start groups at boot any more.
@@ -44,6 +50,10 @@ pub(super) struct Disable {
     /// Stop them now as well.
     #[arg(long)]
     now: bool,
+
+    /// An object for each group, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A group and its target's unit file.
@@ -57,53 +67,55 @@ struct Subject<'o> {
 
 impl Enable {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::run(scope, false, async |work| {
-            for name in &self.names {
-                let exit = match Subject::new(work, name) {
-                    Ok(subject) => subject.enable(work).await?,
-                    Err(exit) => exit,
-                };
-                if exit != Exit::Done {
-                    return Ok(exit);
-                }
-            }
-            if self.now { now(work, &self.names, true).await } else { Ok(Exit::Done) }
-        })
+        change(scope, &self.names, true, self.now, self.json)
     }
 }
 
 impl Disable {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::run(scope, false, async |work| {
-            for name in &self.names {
-                let exit = match Subject::new(work, name) {
-                    Ok(subject) => subject.disable(work).await?,
-                    Err(exit) => exit,
-                };
-                if exit != Exit::Done {
-                    return Ok(exit);
-                }
-            }
-            if self.now { now(work, &self.names, false).await } else { Ok(Exit::Done) }
-        })
+        change(scope, &self.names, false, self.now, self.json)
     }
 }
 
-/// Starts or stops the groups.
-async fn now(work: &Work, names: &[String], up: bool) -> Result<Exit, Stop> {
-    for name in names {
-        let chosen = match Chosen::new(work.systemd(), &work.outcome, name).await? {
-            Ok(chosen) => chosen,
-            // Disabled and stopped, and without a file there is nothing left of it.
-            Err(_) if !up => continue,
-            Err(exit) => return Ok(exit),
-        };
-        let exit = if up { start::whole(work, &chosen).await? } else { stop::whole(work, &chosen).await? };
-        if exit != Exit::Done {
-            return Ok(exit);
+/// One group after the other, and then what has to be done to them now; the first that doesn't end well ends it.
+fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -> Exit {
+    work::run(scope, json, async |work| {
+        for name in names {
+            let exit = match Subject::new(work, name) {
+                Ok(subject) => {
+                    let before = subject.state(work).await;
+                    let exit = if enable { subject.enable(work).await? } else { subject.disable(work).await? };
+                    work.progress.changed(subject.state(work).await != before);
+                    exit
+                }
+                Err(exit) => exit,
+            };
+            let end = match exit {
+                Exit::Done if now => self::now(work, name, enable).await,
+                exit => Ok(exit),
+            };
+            if exit == Exit::Done {
+                let group = super::named::Named::new(name, &work.outcome.groups).group;
+                work.progress.report(&group, &group, json!({ "enabled": enable }))?;
+            }
+            match end? {
+                Exit::Done => {}
+                exit => return Ok(exit),
+            }
         }
+        Ok(Exit::Done)
+    })
+}
+
+/// Starts or stops a group.
+async fn now(work: &Work, name: &str, up: bool) -> Result<Exit, Stop> {
+    match Chosen::new(work.systemd(), &work.outcome, name).await? {
+        Ok(chosen) if up => start::whole(work, &chosen).await,
+        Ok(chosen) => stop::whole(work, &chosen).await,
+        // Disabled and stopped, and without a file there is nothing left of it.
+        Err(_) if !up => Ok(Exit::Done),
+        Err(exit) => Ok(exit),
     }
-    Ok(Exit::Done)
 }
 
 impl<'o> Subject<'o> {
@@ -159,7 +171,7 @@ impl<'o> Subject<'o> {
             // What it says of `wanted-by` may have been another then.
             Found::Ours | Found::Nothing => {
                 if self.found == Found::Ours {
-                    work.systemd().manager().disable_unit_files(&[&self.unit()], false).await?;
+                    self.unlink(work).await?;
                 }
                 if let Err(exit) = self.put(work.scope) {
                     return Ok(exit);
@@ -167,9 +179,12 @@ impl<'o> Subject<'o> {
             }
             Found::Elsewhere => {}
         }
-        let enabled = work.systemd().manager().enable_unit_files(&[&self.unit()], false, false).await;
+        let unit = &*self.unit();
+        let link =
+            |manager: ManagerProxy<'static>| async move { manager.enable_unit_files(&[unit], false, false).await };
+        let enabled = work.systemd().ask(link).await;
         let done = match enabled {
-            Ok((true, _)) => work.systemd().manager().reload().await.map_err(Stop::from),
+            Ok((true, _)) => work.systemd().reload().await.map_err(Stop::from),
             Ok((false, _)) => {
                 complain(format_args!("`{}` has no [Install] section", self.unit()));
                 return Ok(Exit::Failed);
@@ -182,7 +197,7 @@ impl<'o> Subject<'o> {
             }
             return Err(stop);
         }
-        let state = work.systemd().manager().get_unit_file_state(&self.unit()).await?;
+        let state = work.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await?;
         work.progress.note(&format!("{}: {state}", self.group));
         Ok(Exit::Done)
     }
@@ -195,7 +210,7 @@ impl<'o> Subject<'o> {
             complain(format_args!("`{}` isn't copse's: `{systemctl} disable {}`", self.path.display(), self.unit()));
             return Ok(Exit::Failed);
         }
-        work.systemd().manager().disable_unit_files(&[&self.unit()], false).await?;
+        self.unlink(work).await?;
         let stays = !self.wanted_by().is_empty();
         match self.found {
             Found::Nothing if stays => {
@@ -210,7 +225,7 @@ impl<'o> Subject<'o> {
             }
             _ => {}
         }
-        work.systemd().manager().reload().await?;
+        work.systemd().reload().await?;
         let note = match (self.found, stays) {
             (Found::Elsewhere, _) => format!("{}: disabled", self.group),
             (_, true) => format!(
@@ -224,6 +239,19 @@ impl<'o> Subject<'o> {
         work.progress.note(&note);
         self.warn(work).await?;
         Ok(Exit::Done)
+    }
+
+    /// What systemctl says of the target, and the unit file that is copse's.
+    async fn state(&self, work: &Work) -> (Option<String>, Option<Vec<u8>>) {
+        let unit = &*self.unit();
+        let state = work.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await;
+        (state.ok(), std::fs::read(&self.path).ok())
+    }
+
+    /// Takes all links to the target away.
+    async fn unlink(&self, work: &Work) -> zbus::Result<()> {
+        let unit = &*self.unit();
+        work.systemd().ask(|manager| async move { manager.disable_unit_files(&[unit], false).await }).await.map(drop)
     }
 
     fn put(&self, scope: Scope) -> Result<(), Exit> {

@@ -56,23 +56,20 @@ async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, 
         complain(format_args!("nothing of `{}` runs", chosen.label()));
         return Ok(Exit::Stopped);
     }
-    let wanted = if freeze { "frozen" } else { "running" };
     let (action, reached) = if freeze { ("freeze", Reached::Frozen) } else { ("thaw", Reached::Thawed) };
     let record = Record::new(&chosen.group, &work.progress);
+    let rollout = work.rollout(None, &record);
     let reasons = &[Reason::Asked];
     for subject in &up {
-        // To do it twice is an error of the manager's.
-        let state: String = work.systemd().unit_property(&subject.unit, "FreezerState").await?;
-        if state != wanted {
-            record.tell(&Event::Begins { action, subject });
-            let manager = work.systemd().manager();
-            let done = match freeze {
-                true => manager.freeze_unit(&subject.unit).await,
-                false => manager.thaw_unit(&subject.unit).await,
-            };
-            done.map_err(|error| Stop::of(subject, error))?;
+        let changed = if freeze { rollout.freeze(subject).await? } else { rollout.thaw(subject).await? };
+        match changed {
+            true => record.tell(&Event::Ends { action, subject, reasons, end: Ok(reached) }),
+            false => record.tell(&Event::Notes(&format!(
+                "{} {} already",
+                subject.label,
+                if freeze { "is frozen" } else { "runs" }
+            ))),
         }
-        record.tell(&Event::Ends { action, subject, reasons, end: Ok(reached) });
     }
     Ok(Exit::Done)
 }

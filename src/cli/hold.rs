@@ -1,6 +1,7 @@
 //! `copse hold` and `copse release`: a process that stays stopped for now, while its group goes on.
 
 use clap::Args;
+use serde_json::json;
 
 use super::amend::Amendment;
 use super::drop_in::{self, Target};
@@ -26,6 +27,10 @@ pub(super) struct Hold {
     /// Keep them stopped over the next boot.
     #[arg(long)]
     permanent: bool,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Let processes run again that `copse hold` stopped; where their group is active, they are started.
@@ -34,34 +39,35 @@ pub(super) struct Release {
     /// Which processes.
     #[arg(value_name = "GROUP/PROCESS", required = true)]
     names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Hold {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::run(scope, false, async |work| {
-            for name in &self.names {
-                match change(work, name, Some(self.permanent)).await? {
-                    Exit::Done => {}
-                    exit => return Ok(exit),
-                }
-            }
-            Ok(Exit::Done)
-        })
+        change_all(scope, &self.names, Some(self.permanent), self.json)
     }
 }
 
 impl Release {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::run(scope, false, async |work| {
-            for name in &self.names {
-                match change(work, name, None).await? {
-                    Exit::Done => {}
-                    exit => return Ok(exit),
-                }
-            }
-            Ok(Exit::Done)
-        })
+        change_all(scope, &self.names, None, self.json)
     }
+}
+
+/// One after the other; the first that doesn't end well ends it.
+fn change_all(scope: Scope, names: &[String], hold: Option<bool>, json: bool) -> Exit {
+    work::run(scope, json, async |work| {
+        for name in names {
+            match change(work, name, hold).await? {
+                Exit::Done => {}
+                exit => return Ok(exit),
+            }
+        }
+        Ok(Exit::Done)
+    })
 }
 
 /// Holds a process (and whether that is to last), or releases it.
@@ -121,8 +127,10 @@ async fn bring(
     let action = if hold.is_some() { Action::Stop } else { Action::Start };
     work.progress.expect(&subjects);
     let nothing = subjects.is_empty();
-    work.asked(after, vec![(action, subjects)]).await?;
+    let done = work.asked(after, vec![(action, subjects)]).await;
     let label = target.label();
+    work.progress.report(target.group.as_str(), &label, json!({ "held": hold.is_some() }))?;
+    done?;
     work.progress.note(&match hold {
         Some(true) => format!("{label} is held until `copse release {label}`"),
         Some(false) => format!("{label} is held until the next boot, or `copse release {label}`"),

@@ -25,6 +25,10 @@ pub(super) struct Kill {
     /// To which processes of a unit.
     #[arg(long, value_enum, value_name = "WHOM", default_value = "all")]
     kill_whom: Whom,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 /// `--kill-whom`, as systemctl(1) has it.
@@ -44,7 +48,7 @@ fn parse(text: &str) -> Result<i32, String> {
 
 impl Kill {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, false, async |work, chosen| self.kill(work, chosen).await)
+        work::each(scope, &self.names, self.json, async |work, chosen| self.kill(work, chosen).await)
     }
 
     async fn kill(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
@@ -60,6 +64,8 @@ impl Kill {
         };
         work.progress.expect(&up);
         let record = Record::new(&chosen.group, &work.progress);
+        // No signal reaches what is frozen but SIGKILL, and who dies of that can't be started again.
+        work.rollout(None, &record).thaw_first(&up.iter().collect::<Vec<_>>()).await?;
         for subject in &up {
             let sent = work.systemd().manager().kill_unit(&subject.unit, whom, self.signal).await;
             sent.map_err(|error| Stop::of(subject, error))?;

@@ -7,10 +7,10 @@ use clap::Args;
 use super::named::Named;
 use super::report::{self, Color, Format, Report};
 use super::status::{load, no_groups, running, unknown, worse};
-use super::{Exit, block_on, complain, failed};
+use super::{Exit, complain, failed};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::generator;
-use crate::manager::{Connected, connect};
+use crate::manager::Connected;
 use crate::model::Context;
 use crate::pipeline::{GroupOutcome, Outcome};
 use crate::plan::observe::{self, Notes};
@@ -48,12 +48,8 @@ pub struct Plan {
 impl Plan {
     /// Prints the plan of each group.
     pub fn run(self, scope: Scope) -> Exit {
-        block_on(async move {
+        super::with_manager(scope, async |systemd| {
             let (directories, outcome) = load(scope);
-            let systemd = match connect(scope).await {
-                Ok(systemd) => systemd,
-                Err(error) => return failed(&error),
-            };
             let groups = match groups(&self.groups, &systemd, scope, &outcome).await {
                 Ok(groups) => groups,
                 Err(exit) => return exit,

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::last_line;
-use super::report::{Color, columns};
+use super::report::{self, Color, columns};
 use crate::diagnostic::one_line;
 use crate::manager::look::before_exec;
 use crate::plan::{Subject, json};
-use crate::rollout::{Event, Reached, Tell};
+use crate::rollout::{Event, Reached, Stop, Tell};
 use crate::scope::Scope;
 
 /// How many lines are brought up to date at the same time.
@@ -40,6 +40,8 @@ struct Board {
     drawn: usize,
     /// What happened to the units, as objects.
     done: Vec<Value>,
+    /// Whether anything changed, where what happened to units doesn't say it.
+    changed: Option<bool>,
 }
 
 /// A unit that is being dealt with.
@@ -52,10 +54,11 @@ struct Busy {
 }
 
 impl Progress {
-    /// Shows on the standard output; nothing where `silent`. Needs a running tokio runtime.
-    pub(super) fn new(scope: Scope, color: Color, silent: bool) -> Self {
+    /// Shows on the standard output; nothing where `silent`, and no line that moves where the terminal is `shared` with
+    /// somebody else. Needs a running tokio runtime.
+    pub(super) fn new(scope: Scope, color: Color, silent: bool, shared: bool) -> Self {
         let stdout = io::stdout();
-        let terminal = columns(&stdout).filter(|_| !silent && stdout.is_terminal());
+        let terminal = columns(&stdout).filter(|_| !silent && !shared && stdout.is_terminal());
         let board = Board {
             scope,
             silent,
@@ -65,6 +68,7 @@ impl Progress {
             busy: Vec::new(),
             drawn: 0,
             done: Vec::new(),
+            changed: None,
         };
         let progress = Self(Arc::new(Mutex::new(board)));
         if terminal.is_some() {
@@ -96,9 +100,34 @@ impl Progress {
         self.board().draw(&text.lines().map(ToOwned::to_owned).collect::<Vec<_>>());
     }
 
-    /// What happened to units since the last call, as objects, in the order in which it ended.
-    pub(super) fn take_done(&self) -> Vec<Value> {
-        std::mem::take(&mut self.board().done)
+    /// Notes that something changed beside what happens to units: a file, a link.
+    pub(super) fn changed(&self, changed: bool) {
+        let mut board = self.board();
+        board.changed = changed.then_some(true).or(board.changed);
+    }
+
+    /// Notes that nothing changed, whatever was done to units.
+    pub(super) fn unchanged(&self) {
+        self.board().changed = Some(false);
+    }
+
+    /// With `--json`, writes what came of a verb for one of the things that it was about, since the last call: one shape for
+    /// all verbs, to which `more` adds what only one of them knows.
+    pub(super) fn report(&self, group: &str, name: &str, more: Value) -> Result<(), Stop> {
+        let (silent, units, changed) = {
+            let mut board = self.board();
+            (board.silent, std::mem::take(&mut board.done), board.changed.take())
+        };
+        if !silent {
+            return Ok(());
+        }
+        let changed = changed.unwrap_or(!units.is_empty());
+        let mut object = json!({ "group": group, "name": name, "changed": changed, "units": units });
+        if let (Value::Object(all), Value::Object(more)) = (&mut object, more) {
+            all.extend(more);
+        }
+        report::print(&format!("{object}\n"))
+            .map_err(|error| Stop::State(format!("the result can't be written: {error}")))
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {

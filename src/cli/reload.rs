@@ -16,11 +16,15 @@ pub(super) struct Reload {
     /// Groups, processes or instances of them, or units.
     #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
     names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Reload {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, false, reload)
+        work::each(scope, &self.names, self.json, reload)
     }
 }
 

@@ -18,11 +18,15 @@ pub(super) struct ResetFailed {
     /// Groups, processes or instances of them, or units.
     #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
     names: Vec<String>,
+
+    /// An object for each name, on a line of its own, instead of what is shown.
+    #[arg(long)]
+    json: bool,
 }
 
 impl ResetFailed {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, false, reset)
+        work::each(scope, &self.names, self.json, reset)
     }
 }
 
@@ -40,7 +44,8 @@ async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
         if row.is_up() || row.load_state != "loaded" {
             continue;
         }
-        match work.systemd().manager().reset_failed_unit_and_wait(&subject.unit).await {
+        let unit = &*subject.unit;
+        match work.systemd().ask(|manager| async move { manager.reset_failed_unit_and_wait(unit).await }).await {
             // Nothing is remembered of what isn't loaded.
             Err(error) if is_unknown(&error) => continue,
             other => other.map_err(|error| Stop::of(subject, error))?,

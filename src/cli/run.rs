@@ -30,10 +30,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::report::Color;
-use super::{Exit, block_on, complain, failed};
+use super::{Exit, complain, failed};
 use crate::import::procfile::Formation;
 use crate::manager::jobs::{Jobs, Kind};
-use crate::manager::{LOG_IN, NOT_BOOTED, connect, is_booted};
+use crate::manager::{Connected, LOG_IN, NOT_BOOTED, is_booted};
 use crate::scope::{Directories, Scope};
 use crate::unit::name;
 use clear::{clear, left_over};
@@ -98,7 +98,9 @@ impl Run {
             Err(error) => return failed(&format_args!("{}: {error}", state.display())),
         };
         let exit = match self.prepare(&file, &place, &directories) {
-            Ok(prepared) => block_on(self.carry_out(scope, &state, &place, &prepared)),
+            Ok(prepared) => super::with_manager(scope, async |systemd| {
+                self.carry_out(&systemd, scope, &state, &place, &prepared).await
+            }),
             Err(exit) => exit,
         };
         // Where nothing was begun there is no more than this; otherwise it is gone already.
@@ -108,14 +110,17 @@ impl Run {
         exit
     }
 
-    async fn carry_out(&self, scope: Scope, state: &Path, place: &Place, prepared: &Prepared) -> Exit {
-        let (systemd, mut signals) = match (connect(scope).await, Signals::new()) {
-            (Ok(systemd), Ok(signals)) => (systemd, signals),
-            (Err(error), _) => return failed(&error),
-            (_, Err(error)) => return failed(&error),
-        };
-        let jobs = match Jobs::new(&systemd).await {
-            Ok(jobs) => jobs,
+    async fn carry_out(
+        &self,
+        systemd: &Connected,
+        scope: Scope,
+        state: &Path,
+        place: &Place,
+        prepared: &Prepared,
+    ) -> Exit {
+        let listening = async { Ok::<_, zbus::Error>((Jobs::new(systemd).await?, Signals::new()?)) };
+        let (jobs, mut signals) = match listening.await {
+            Ok(both) => both,
             Err(error) => return failed(&error),
         };
         if let Err(why) = left_over(&jobs, scope, state).await {
@@ -127,18 +132,11 @@ impl Run {
             Err(why) => failed(&why),
         };
         // However it ended.
-        let cleared = match connect(scope).await {
-            Ok(systemd) => match Jobs::new(&systemd).await {
-                Ok(jobs) => {
-                    let cleared = clear(&jobs, scope, place).await;
-                    // It would end by itself, but a moment later.
-                    let _ = jobs.run(Kind::Stop, &keeper).await;
-                    cleared
-                }
-                Err(error) => Err(error.to_string()),
-            },
-            Err(error) => Err(error.to_string()),
-        };
+        let cleared = clear(&jobs, scope, place).await;
+        if cleared.is_ok() {
+            // It would end by itself, but a moment later.
+            let _ = jobs.run(Kind::Stop, &keeper).await;
+        }
         match cleared {
             Ok(()) => exit,
             Err(why) => failed(&format_args!("{why}; `{keeper}` goes on trying")),
@@ -186,7 +184,7 @@ async fn begin(jobs: &Jobs, place: &Place, prepared: &Prepared, keeper: &str) ->
     };
     put().map_err(|error: std::io::Error| format!("the files of {} can't be written: {error}", place.name))?;
     let systemd = jobs.systemd();
-    systemd.manager().reload().await.map_err(|error| error.to_string())?;
+    systemd.reload().await.map_err(|error| error.to_string())?;
     let target = name::target(&place.name);
     let rows = systemd.list(&[&target]).await.map_err(|error| error.to_string())?;
     match rows.first().map(|row| row.load_state.as_str()) {

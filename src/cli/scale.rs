@@ -133,12 +133,7 @@ impl Scale {
     fn tell(&self, work: &Work, target: &Target, after: &Group, up: bool) -> Result<(), Stop> {
         let process = after.processes.get(&target.process);
         let count = process.map_or(0, |process| process.instances.as_ref().map_or(0, |all| all.len()));
-        if self.json {
-            let units = work.progress.take_done();
-            let object =
-                json!({ "name": target.label(), "instances": count, "changed": !units.is_empty(), "units": units });
-            return report::print(&format!("{object}\n")).map_err(|error| Stop::State(error.to_string()));
-        }
+        work.progress.report(target.group.as_str(), &target.label(), json!({ "instances": count }))?;
         let until = match (self.reset, self.permanent) {
             (true, _) => ", as the group's files say",
             (_, true) => "",

@@ -1,6 +1,8 @@
 //! `copse setup`: a setup step once more.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::Args;
 
@@ -54,19 +56,41 @@ impl Setup {
                 }
             }
         }
-        work.carry_out(chosen, &chosen.plan(Action::Run, steps)).await?;
+        let before = stamps(work, &steps).await?;
+        work.carry_out(chosen, &chosen.plan(Action::Run, steps.clone())).await?;
+        // A step that runs makes its stamp anew.
+        if before.iter().all(Option::is_some) && before == stamps(work, &steps).await? {
+            work.progress.unchanged();
+        }
         Ok(Exit::Done)
     }
 }
 
-/// Removes the stamp of a step's last success. Where it is, the step's own command says, whatever `%S` is for this
-/// version of systemd and this user.
-async fn forget(work: &Work, step: &Subject) -> Result<Result<(), Exit>, Stop> {
+/// When each step last succeeded, and by which file that is known; `None` where nothing says so.
+async fn stamps(work: &Work, steps: &[Subject]) -> zbus::Result<Vec<Option<(u64, SystemTime)>>> {
+    let of = |path: PathBuf| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.ino(), metadata.modified().ok()?))
+    };
+    let mut all = Vec::with_capacity(steps.len());
+    for step in steps {
+        all.push(stamp_of(work, step).await?.and_then(of));
+    }
+    Ok(all)
+}
+
+/// Where the stamp of a step's last success is, its own command says, whatever `%S` is for this version of systemd and this
+/// user. Without `inputs` it has none: it runs each time.
+async fn stamp_of(work: &Work, step: &Subject) -> zbus::Result<Option<PathBuf>> {
     let commands = work.systemd().commands(&step.unit, "ExecStart").await?;
-    let stamp = commands.iter().find_map(|command| stamp(command));
+    Ok(commands.iter().find_map(|command| stamp(command)))
+}
+
+/// Removes the stamp of a step's last success.
+async fn forget(work: &Work, step: &Subject) -> Result<Result<(), Exit>, Stop> {
+    let stamp = stamp_of(work, step).await?;
     Ok(match stamp.map(|stamp| (std::fs::remove_file(&stamp), stamp)) {
         Some((Err(error), stamp)) if error.kind() != std::io::ErrorKind::NotFound => Err(unwritten(&stamp, &error)),
-        // Without inputs it has none: it runs each time.
         _ => Ok(()),
     })
 }

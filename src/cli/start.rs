@@ -72,6 +72,10 @@ fn invalid(chosen: &Chosen<'_>) -> bool {
 }
 
 async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
-    work.carry_out(chosen, &chosen.plan(Action::Start, chosen.subjects(|_| true))).await?;
+    let meant = chosen.subjects(|_| true);
+    let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
+    let rows = work.systemd().list(&names).await?;
+    let down = meant.into_iter().zip(rows).filter(|(_, row)| !row.is_up()).map(|(subject, _)| subject).collect();
+    work.carry_out(chosen, &chosen.plan(Action::Start, down)).await?;
     Ok(Exit::Done)
 }

@@ -12,9 +12,9 @@ use clap::Args;
 
 use super::named::Named;
 use super::report::{self, Color};
-use super::{Exit, block_on, complain, failed};
+use super::{Exit, complain, failed};
 use crate::generator;
-use crate::manager::{Connected, connect};
+use crate::manager::Connected;
 use crate::model::Context;
 use crate::pipeline::{self, Outcome};
 use crate::plan::observe::Notes;
@@ -73,14 +73,10 @@ impl Status {
         if self.names.is_empty() {
             return List { output: self.output }.run(scope);
         }
-        block_on(async move {
+        super::with_manager(scope, async |systemd| {
             if self.watch {
-                return watch::watch(&self.names, &self.output, scope).await;
+                return watch::watch(&self.names, &self.output, scope, &systemd).await;
             }
-            let systemd = match connect(scope).await {
-                Ok(systemd) => systemd,
-                Err(error) => return failed(&error),
-            };
             match look(&self.names, scope, &systemd).await {
                 Ok((shown, exit)) => self.output.print(scope, &shown, exit, whole),
                 Err(error) => failed(&error),
@@ -121,12 +117,8 @@ fn whole(all: &[Shown], look: Look) -> String {
 impl List {
     /// Prints the groups that have a file, and those that run without.
     pub fn run(self, scope: Scope) -> Exit {
-        block_on(async move {
+        super::with_manager(scope, async |systemd| {
             let (directories, outcome) = load(scope);
-            let systemd = match connect(scope).await {
-                Ok(systemd) => systemd,
-                Err(error) => return failed(&error),
-            };
             match read::all(&systemd, scope, &outcome).await {
                 Ok(all) if all.is_empty() && !self.output.json => {
                     complain(format_args!("{}", no_groups(&directories)));

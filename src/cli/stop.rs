@@ -54,7 +54,11 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
 }
 
 async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
-    work.carry_out(chosen, &chosen.plan(Action::Stop, chosen.subjects(|_| true))).await?;
+    let up = work.up(chosen.subjects(|_| true)).await?;
+    if up.is_empty() {
+        work.progress.note(&format!("{} is stopped already", chosen.label()));
+    }
+    work.carry_out(chosen, &chosen.plan(Action::Stop, up)).await?;
     for socket in open_sockets(work, chosen).await? {
         let socket = crate::status::label(chosen.group.as_str(), &socket);
         work.progress.note(&format!("{socket} stays open: a connection may start {} again", chosen.label()));

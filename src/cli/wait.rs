@@ -36,7 +36,7 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, false, async |work, chosen| self.wait(work, chosen).await)
+        work::look_at_each(scope, &self.names, async |work, chosen| self.wait(work, chosen).await)
     }
 
     async fn wait(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::Value;
 
+use super::agent::Agent;
 use super::chosen::Chosen;
 use super::progress::Progress;
-use super::report::{self, Color};
-use super::{Exit, block_on, complain, failed};
+use super::report::Color;
+use super::{Exit, complain, failed};
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
-use crate::manager::{Connected, connect, is_refusal, is_unknown};
+use crate::manager::{Connected, is_refusal, is_unknown};
 use crate::model::Group;
 use crate::pipeline::Outcome;
 use crate::plan::{Action, Pace, Plan, Reason, Step, Subject};
@@ -28,24 +29,27 @@ pub(super) struct Work {
     pub(super) interrupt: Interrupt,
 }
 
-/// Connects, and does `work`.
+/// Connects, and does `work`, for which polkit may ask.
 pub(super) fn run(scope: Scope, silent: bool, work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>) -> Exit {
-    block_on(async move {
+    with(scope, silent, Agent::open, work)
+}
+
+fn with(
+    scope: Scope,
+    silent: bool,
+    agent: fn(Scope) -> Agent,
+    work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>,
+) -> Exit {
+    super::with_manager(scope, async |systemd| {
         let _journal = record::to_journal();
-        let interrupt = match Interrupt::listen() {
-            Ok(interrupt) => interrupt,
-            Err(error) => return failed(&error),
-        };
-        let systemd = match connect(scope).await {
-            Ok(systemd) => systemd,
-            Err(error) => return failed(&error),
-        };
-        let jobs = match Jobs::new(&systemd).await {
-            Ok(jobs) => jobs,
+        let listening = async { Ok::<_, zbus::Error>((Interrupt::listen()?, Jobs::new(&systemd).await?)) };
+        let (interrupt, jobs) = match listening.await {
+            Ok(both) => both,
             Err(error) => return failed(&error),
         };
         let (_, outcome) = super::status::load(scope);
-        let progress = Progress::new(scope, Color::Auto, silent);
+        let agent = agent(scope);
+        let progress = Progress::new(scope, Color::Auto, silent, agent.is_there());
         let all = Work { scope, outcome, jobs, progress, interrupt };
         match work(&all).await {
             Ok(exit) => exit,
@@ -62,29 +66,40 @@ pub(super) fn each(
     json: bool,
     work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
-    run(scope, json, async |all| {
-        let mut chosen = Vec::new();
-        // Nothing is begun before it is known that everything is there.
-        for name in names {
-            match Chosen::new(all.systemd(), &all.outcome, name).await? {
-                Ok(found) => chosen.push(found),
-                Err(exit) => return Ok(exit),
-            }
+    run(scope, json, async |all| each_of(all, names, work).await)
+}
+
+/// As [`each`], for who changes nothing.
+pub(super) fn look_at_each(
+    scope: Scope,
+    names: &[String],
+    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+) -> Exit {
+    with(scope, false, |_| Agent::none(), async |all| each_of(all, names, work).await)
+}
+
+async fn each_of(
+    all: &Work,
+    names: &[String],
+    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+) -> Result<Exit, Stop> {
+    let mut chosen = Vec::new();
+    // Nothing is begun before it is known that everything is there.
+    for name in names {
+        match Chosen::new(all.systemd(), &all.outcome, name).await? {
+            Ok(found) => chosen.push(found),
+            Err(exit) => return Ok(exit),
         }
-        for one in &chosen {
-            let end = work(all, one).await;
-            if json {
-                let units = all.progress.take_done();
-                let object = json!({ "name": one.label(), "changed": !units.is_empty(), "units": units });
-                report::print(&format!("{object}\n")).map_err(|error| Stop::State(error.to_string()))?;
-            }
-            let exit = end?;
-            if exit != Exit::Done {
-                return Ok(exit);
-            }
+    }
+    for one in &chosen {
+        let end = work(all, one).await;
+        all.progress.report(one.group.as_str(), &one.label(), Value::Null)?;
+        let exit = end?;
+        if exit != Exit::Done {
+            return Ok(exit);
         }
-        Ok(Exit::Done)
-    })
+    }
+    Ok(Exit::Done)
 }
 
 impl Work {

@@ -4,10 +4,11 @@
 //! wasn't rolled yet and crashes must come back with the definition it had, not with one that nobody saw working. The
 //! generator obeys them; systemd takes note at the next daemon-reload. Gone at the next boot, as all of `/run`.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::moment;
 use crate::private::{self, Decoder, Encoder, Kept, Record};
 use crate::scope::Directories;
 use crate::source::Source;
@@ -71,6 +72,22 @@ impl Pins {
         let folder = directories.state.as_ref().map(|state| directories.rooted(&state.join(FOLDER)));
         let entries = folder.into_iter().flat_map(std::fs::read_dir).flatten().flatten();
         entries.filter_map(|entry| GroupName::new(entry.file_name().to_str()?)).collect()
+    }
+
+    /// When the pins of `group` were written, in microseconds since the epoch; zero: there are none.
+    #[must_use]
+    pub fn since(directories: &Directories, group: &GroupName) -> u64 {
+        let path = path(directories, group).map(|path| directories.rooted(&path));
+        let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
+        modified.map_or(0, moment::since_epoch)
+    }
+
+    /// Since when the whole of each group is pinned: those that are rolled back, as far as the caller may read it.
+    #[must_use]
+    pub fn rolled_back(directories: &Directories) -> HashMap<GroupName, u64> {
+        let whole = |group: &GroupName| Self::read(directories, group).is_ok_and(|pins| pins.all().is_some());
+        let groups = Self::groups(directories).into_iter().filter(whole);
+        groups.map(|group| (group.clone(), Self::since(directories, &group))).collect()
     }
 
     /// Reads the pins of `group`; none where there is no file.

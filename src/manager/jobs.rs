@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::sync::Notify;
 use zbus::OwnedObjectPath;
 
-use crate::manager::Connected;
+use crate::manager::unit::Monotonic;
+use crate::manager::{Connected, EndedJob, connection, is_passing};
 
 /// Between two questions whether a job is still there: its signal is lost while the manager re-executes itself.
 const ASK: Duration = Duration::from_secs(2);
@@ -94,20 +94,22 @@ impl Jobs {
     /// # Errors
     /// What the connection or the manager refuses.
     pub async fn new(systemd: &Connected) -> zbus::Result<Self> {
-        let mut ended = systemd.ended_jobs().await?;
         let heard = Arc::new(Heard::default());
         let told = Arc::downgrade(&heard);
-        tokio::spawn(async move {
-            while let Some(job) = ended.next().await {
-                let Some(heard) = told.upgrade() else { return };
+        let hear = move |ended| {
+            let Some(heard) = told.upgrade() else { return false };
+            // After a gap whoever waits asks whether its job is still there.
+            if let connection::Heard::Signal(EndedJob { id, result, .. }) = ended {
                 let mut ends = heard.ends();
                 // A busy machine's other jobs are nobody's concern.
-                if ends.asking > 0 || ends.awaited.contains(&job.id) {
-                    ends.results.insert(job.id, job.result);
+                if ends.asking > 0 || ends.awaited.contains(&id) {
+                    ends.results.insert(id, result);
                     heard.news.notify_waiters();
                 }
             }
-        });
+            true
+        };
+        systemd.ended_jobs(hear).await?;
         Ok(Self { systemd: systemd.clone(), heard })
     }
 
@@ -123,16 +125,10 @@ impl Jobs {
     /// What the connection or the manager refuses; see [`is_refusal`](crate::manager::is_refusal).
     pub async fn enqueue(&self, kind: Kind, unit: &str) -> zbus::Result<Job> {
         self.heard.ends().asking += 1;
-        let manager = self.systemd.manager();
-        let answer = match kind {
-            Kind::Start => manager.start_unit(unit, "replace").await,
-            Kind::Stop => manager.stop_unit(unit, "replace").await,
-            Kind::Restart => manager.restart_unit(unit, "replace").await,
-            Kind::Reload => manager.reload_unit(unit, "replace").await,
-        };
+        let answer = self.ask(kind, unit).await;
         let mut ends = self.heard.ends();
         ends.asking -= 1;
-        let id = answer.and_then(|path| number(&path));
+        let id = answer;
         if let Ok(id) = &id {
             ends.awaited.insert(*id);
         }
@@ -141,6 +137,38 @@ impl Jobs {
             results.retain(|id, _| awaited.contains(id));
         }
         Ok(Job { id: id?, unit: unit.to_owned() })
+    }
+
+    /// The number of the job that does it. Where the manager went away before it answered, what is there afterwards tells
+    /// whether it had heard: it keeps its jobs when it re-executes itself.
+    async fn ask(&self, kind: Kind, unit: &str) -> zbus::Result<u32> {
+        let began = Monotonic::now();
+        let mut kind = kind;
+        loop {
+            let manager = self.systemd.manager();
+            let answer = match kind {
+                Kind::Start => manager.start_unit(unit, "replace").await,
+                Kind::Stop => manager.stop_unit(unit, "replace").await,
+                Kind::Restart => manager.restart_unit(unit, "replace").await,
+                Kind::Reload => manager.reload_unit(unit, "replace").await,
+            };
+            match answer {
+                Err(error) if is_passing(&error) => {}
+                answer => return answer.and_then(|path| number(&path)),
+            }
+            // These wait for it. Two values of one moment aren't needed: the job comes before the start that it makes.
+            let started = self.systemd.unit_property(unit, "InactiveExitTimestampMonotonic").await.map(Monotonic)?;
+            let row = self.systemd.list(&[unit]).await?.into_iter().next();
+            match unheard(kind, row.as_ref().and_then(|row| row.job.as_deref()), started >= began) {
+                Unheard::Asked => {
+                    let (id, _): (u32, OwnedObjectPath) = self.systemd.unit_property(unit, "Job").await?;
+                    if id != 0 {
+                        return Ok(id);
+                    }
+                }
+                Unheard::Ask(other) => kind = other,
+            }
+        }
     }
 
     /// Waits until a job is over.
@@ -180,7 +208,7 @@ impl Jobs {
     }
 
     async fn is_gone(&self, job: &Job) -> zbus::Result<bool> {
-        match self.systemd.manager().get_job(job.id).await {
+        match self.systemd.ask(|manager| async move { manager.get_job(job.id).await }).await {
             Ok(_) => Ok(false),
             Err(zbus::Error::MethodError(name, ..)) if name.as_str() == "org.freedesktop.systemd1.NoSuchJob" => {
                 self.heard.ends().awaited.remove(&job.id);
@@ -188,6 +216,27 @@ impl Jobs {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// What to do about a request that nobody answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unheard {
+    /// It was heard: there is its job.
+    Asked,
+    /// Ask, for this.
+    Ask(Kind),
+}
+
+/// What a unit that has this `job`, and whether it was started meanwhile, say about a request that nobody answered. Only a
+/// restart does harm when it comes twice; what was restarted and is over has to be up.
+fn unheard(kind: Kind, job: Option<&str>, started: bool) -> Unheard {
+    match (kind, job) {
+        (Kind::Start, Some("start" | "restart")) | (Kind::Stop, Some("stop")) => Unheard::Asked,
+        // Once it has stopped the unit, a restart is a start.
+        (Kind::Restart, Some("restart" | "start")) | (Kind::Reload, Some("reload")) => Unheard::Asked,
+        (Kind::Restart, _) if started => Unheard::Ask(Kind::Start),
+        (kind, _) => Unheard::Ask(kind),
     }
 }
 
@@ -206,6 +255,26 @@ mod tests {
         let path = |text: &str| OwnedObjectPath::try_from(text).expect("a path");
         assert_eq!(number(&path("/org/freedesktop/systemd1/job/4711")).ok(), Some(4711));
         assert!(number(&path("/org/freedesktop/systemd1/unit/a")).is_err());
+    }
+
+    #[test]
+    fn a_request_that_nobody_answered_is_made_once() {
+        let ask = Unheard::Ask;
+        for (kind, job, started, expected) in [
+            (Kind::Restart, Some("restart"), false, Unheard::Asked),
+            (Kind::Restart, Some("start"), true, Unheard::Asked),
+            (Kind::Restart, None, true, ask(Kind::Start)),
+            (Kind::Restart, None, false, ask(Kind::Restart)),
+            (Kind::Start, Some("start"), false, Unheard::Asked),
+            (Kind::Start, None, true, ask(Kind::Start)),
+            (Kind::Start, Some("stop"), false, ask(Kind::Start)),
+            (Kind::Stop, Some("stop"), false, Unheard::Asked),
+            (Kind::Stop, Some("start"), true, ask(Kind::Stop)),
+            (Kind::Reload, Some("reload"), false, Unheard::Asked),
+            (Kind::Reload, None, false, ask(Kind::Reload)),
+        ] {
+            assert_eq!(unheard(kind, job, started), expected, "{kind:?} {job:?} {started}");
+        }
     }
 
     #[test]

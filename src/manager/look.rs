@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tokio::task::JoinSet;
+use futures_util::future::try_join_all;
 use zbus::OwnedVariant;
 
 use crate::manager::giving_up::{Failure, Judgement, judge};
@@ -54,7 +54,7 @@ pub struct Details {
     pub condition_failed: bool,
     /// An `Assert…=` was looked at last and wasn't met.
     pub assertion_failed: bool,
-    /// `FreezerState=frozen`: its processes are suspended.
+    /// `FreezerState=frozen`, or with its slice: its processes are suspended.
     pub frozen: bool,
     /// `NeedDaemonReload=`: its file changed since systemd read it.
     pub needs_reload: bool,
@@ -109,7 +109,7 @@ impl Details {
             condition_failed: unmet("ConditionTimestampMonotonic", "ConditionResult"),
             assertion_failed: !unmet("ConditionTimestampMonotonic", "ConditionResult")
                 && unmet("AssertTimestampMonotonic", "AssertResult"),
-            frozen: text("FreezerState") == "frozen",
+            frozen: matches!(text("FreezerState").as_str(), "frozen" | "frozen-by-parent"),
             needs_reload: truth("NeedDaemonReload"),
             fragment: text("FragmentPath"),
             drop_ins: list("DropInPaths"),
@@ -171,20 +171,8 @@ pub fn before_exec(end: &str) -> Option<&'static str> {
 /// # Errors
 /// What the connection or the manager refuses.
 pub async fn details(systemd: &Connected, units: &[String]) -> zbus::Result<Vec<Details>> {
-    let mut asked = JoinSet::new();
-    for (place, unit) in units.iter().enumerate() {
-        let (systemd, unit) = (systemd.clone(), unit.clone());
-        asked.spawn(async move { (place, systemd.properties(&unit).await) });
-    }
-    let mut all = vec![Details::default(); units.len()];
-    while let Some(answer) = asked.join_next().await {
-        // No task is cancelled or panics.
-        let Ok((place, properties)) = answer else { continue };
-        if let Some(details) = all.get_mut(place) {
-            *details = Details::new(&properties?);
-        }
-    }
-    Ok(all)
+    let asked = units.iter().map(|unit| async move { Ok(Details::new(&systemd.properties(unit).await?)) });
+    try_join_all(asked).await
 }
 
 #[cfg(test)]

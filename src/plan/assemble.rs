@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge::{Changes, Finding, Need, judge};
+use super::render::named;
 use super::situation::{Observed, Situation};
 use super::{Action, Leave, Pace, Plan, Reason, Step, Subject, Why};
 use crate::model::{Group, Process, Refresh};
@@ -28,6 +29,7 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
     steps.left(&all);
     let Steps { steps, leave, .. } = steps;
     let pinned = situation.units.iter().any(|unit| unit.pinned.is_some());
+    let notes = situation.notes.iter().cloned().chain(thawed(situation, &steps)).collect();
     Plan {
         group: situation.group.clone(),
         active: situation.active,
@@ -39,8 +41,17 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
             .collect(),
         files: situation.files.clone(),
         applied: situation.applied,
-        notes: situation.notes.clone(),
+        notes,
     }
+}
+
+/// Who was frozen doesn't stay so where something is done to it.
+fn thawed(situation: &Situation<'_>, steps: &[Step]) -> Option<String> {
+    let touched = steps.iter().filter(|step| step.action != Action::Update).flat_map(|step| &step.units);
+    let frozen =
+        |subject: &&Subject| situation.units.iter().any(|unit| unit.frozen && unit.member.unit == subject.unit);
+    let frozen: Vec<Subject> = touched.filter(frozen).cloned().collect();
+    (!frozen.is_empty()).then(|| format!("frozen now, and thawed first: {}", named(&frozen)))
 }
 
 /// A setup step that runs again is a changed input of the steps and processes that name it in their `after`.

@@ -14,14 +14,13 @@ use crate::applied::{Applied, Intent};
 use crate::definition::{Definition, Definitions};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::generate::{self, Target};
-use crate::history::pins::Units;
+use crate::history::pins::{Pins, Units};
 use crate::history::{self, History, Overrides};
 use crate::inputs::Looked;
 use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
 use crate::model::{Context, Group};
-use crate::moment;
 use crate::pipeline::GroupOutcome;
 use crate::scope::{Directories, Scope};
 use crate::source::Source;
@@ -181,15 +180,9 @@ pub fn situation<R>(
         past,
         on_disk: Definitions::new(&notes.on_disk, overrides),
         applied: Applied::read(notes.directories, group).ok().flatten(),
-        pinned: pinned_since(notes.directories, group),
+        pinned: Pins::since(notes.directories, group),
     };
     then(&observer.situation(seen, overrides))
-}
-
-fn pinned_since(directories: &Directories, group: &GroupName) -> u64 {
-    let path = directories.state.as_ref().map(|state| directories.rooted(&state.join("pins").join(group.as_str())));
-    let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
-    modified.map_or(0, moment::since_epoch)
 }
 
 impl<'s> Observer<'s> {
@@ -216,6 +209,7 @@ impl<'s> Observer<'s> {
             interrupted: Intent::read(self.notes.directories, self.group).unwrap_or_default().units,
             files: self.files(seen, overrides),
             applied: self.applied.as_ref().map(|applied| applied.at),
+            rolled_back: self.rolled_back(),
             notes: self.remarks(),
         }
     }
@@ -246,6 +240,7 @@ impl<'s> Observer<'s> {
             steps: Vec::new(),
             unchanged: None,
             pinned: self.pinned(&member.unit),
+            frozen: details.frozen,
             member: member.clone(),
             listed,
             state,
@@ -277,6 +272,12 @@ impl<'s> Observer<'s> {
         let pins = &self.notes.histories.get(self.group)?.last()?.pins;
         let pin = pins.of(unit)?;
         matches!(pin.units, Units::Only(_)).then_some(self.pinned)
+    }
+
+    /// Since when the whole group is pinned.
+    fn rolled_back(&self) -> Option<u64> {
+        let pins = &self.notes.histories.get(self.group)?.last()?.pins;
+        pins.all().map(|_| self.pinned)
     }
 
     fn started(&self, unit: &str, at: u64, loaded: Option<&Arc<Definition>>) -> Started {
@@ -357,8 +358,7 @@ impl<'s> Observer<'s> {
                 missing.message
             ));
         }
-        let last = self.notes.histories.get(self.group).and_then(History::last);
-        if last.is_some_and(|last| last.pins.all().is_some()) {
+        if self.rolled_back().is_some() {
             all.push("the group is rolled back: its units are those of the last complete apply".to_owned());
         }
         all

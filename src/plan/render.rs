@@ -1,5 +1,8 @@
 //! A plan for people.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -33,6 +33,8 @@ pub struct Situation<'s> {
     pub files: Vec<PathBuf>,
     /// As in [`super::Plan::applied`].
     pub applied: Option<u64>,
+    /// The whole group is rolled back, since then (microseconds since the epoch).
+    pub rolled_back: Option<u64>,
     /// As in [`super::Plan::notes`].
     pub notes: Vec<String>,
 }
@@ -70,6 +72,8 @@ pub struct Observed {
     pub unchanged: Option<bool>,
     /// It is pinned to an older definition, since then (microseconds since the epoch).
     pub pinned: Option<u64>,
+    /// Its processes are suspended.
+    pub frozen: bool,
 }
 
 /// Why a unit that is in the group doesn't run, where nobody stopped it.

@@ -1,104 +1,10 @@
 //! Situations, and what is to be done about them: each row is one.
 
-use std::sync::Arc;
-
-use super::render::{named, render};
-use super::situation::{Arrived, Observed, Started};
+use super::given::{listed, read, situation, tree};
+use super::render::named;
+use super::situation::{Observed, Situation, Started};
 use super::*;
-use crate::definition::Definitions;
-use crate::generate::{self, Target};
-use crate::history::Overrides;
-use crate::manager::unit::Listed;
-use crate::model::{Context, Group};
-use crate::scope::Scope;
-use crate::source::Source;
-use crate::status::render::Look;
-use crate::status::{Kind, Member, State, members};
-use crate::systemd::Systemd;
-use crate::unit::UnitTree;
-
-fn read(text: &str) -> Group {
-    let file = Arc::new(crate::diagnostic::SourceFile { path: "/etc/copse/g.toml".into(), text: text.to_owned() });
-    let source = Source { name: GroupName::new("g").unwrap(), file, drop_ins: Vec::new() };
-    let (group, diagnostics) = crate::model::read(&source, &Context { scope: Scope::System, cpus: 2 });
-    group.unwrap_or_else(|| panic!("{:?}", diagnostics.iter().map(|one| one.line()).collect::<Vec<_>>()))
-}
-
-fn tree(group: &Group, version: u32) -> UnitTree {
-    generate::generate(group, Target { systemd: Systemd { version }, static_target: false })
-}
-
-fn listed(member: &Member, state: &State) -> Listed {
-    let (active, sub) = match state {
-        State::Up => ("active", "running"),
-        State::Done if member.kind == Kind::Setup => ("active", "exited"),
-        State::Failed(_) => ("failed", "failed"),
-        State::Restarting => ("activating", "auto-restart"),
-        _ => ("inactive", "dead"),
-    };
-    let (active_state, sub_state) = (active.to_owned(), sub.to_owned());
-    Listed { name: member.unit.clone(), load_state: "loaded".to_owned(), active_state, sub_state, job: None }
-}
-
-/// Everything of the group runs with what `old` says, systemd has loaded that too, and the files say `new`.
-fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
-    let (old_tree, new_tree, none) = (tree(old, 257), tree(new, 257), Overrides::default());
-    let (before, now) = (Definitions::new(&old_tree, &none), Definitions::new(&new_tree, &none));
-    let (old_members, mut all) = (members(old), members(new));
-    let new_members = all.len();
-    all.extend(
-        old_members.iter().filter(|member| !members(new).iter().any(|known| known.unit == member.unit)).cloned(),
-    );
-    let units = all.into_iter().enumerate().map(|(place, member)| {
-        let before_start = old_members.iter().find(|known| known.unit == member.unit).map(|known| known.start);
-        let then = before.unit(&member.unit).filter(|_| before_start.is_some());
-        let new_definition = now.unit(&member.unit).filter(|_| place < new_members);
-        use crate::status::Start;
-        let state = match (before_start, member.kind) {
-            (None, _) | (Some(Start::Manual | Start::Timed | Start::Held), Kind::Process) => State::Stopped,
-            (_, Kind::Setup) => State::Done,
-            _ => State::Up,
-        };
-        let started = match (&then, &state) {
-            (Some(then), State::Up | State::Done) => Started::From(then.clone()),
-            _ => Started::Not,
-        };
-        Observed {
-            of: process_of(&member.label),
-            listed: listed(&member, &state),
-            gone: new_definition.is_none(),
-            arrived: then.is_none().then_some(Arrived::New),
-            asked_to_stop: false,
-            started,
-            loaded: then,
-            new: new_definition,
-            inputs: Vec::new(),
-            program: None,
-            steps: Vec::new(),
-            unchanged: None,
-            pinned: None,
-            member,
-            state,
-        }
-    });
-    Situation {
-        group: GroupName::new("g").unwrap(),
-        meaning: Some(new),
-        active: true,
-        units: units.collect(),
-        whole: Vec::new(),
-        unread: before.differ(&now),
-        interrupted: Default::default(),
-        files: Vec::new(),
-        applied: None,
-        notes: Vec::new(),
-    }
-}
-
-fn process_of(label: &str) -> Option<crate::unit::name::ProcessName> {
-    let stem = label.split(['@', '.']).next().unwrap_or(label);
-    crate::unit::name::ProcessName::new(stem)
-}
+use crate::status::State;
 
 /// The steps, one a line: `roll w@1 … @3`.
 fn steps(plan: &Plan) -> Vec<String> {
@@ -363,7 +269,7 @@ fn what_a_roll_out_left_behind() {
     assert_eq!(steps(&plan), ["roll w@2, @3"]);
     assert_eq!(plan.steps[0].reasons[0], Reason::LeftBehind(7));
     // The file was put back: the pins can go, and nothing else is to do.
-    let mut back = super::tests::situation(&old, &old);
+    let mut back = super::given::situation(&old, &old);
     back.units[1].pinned = Some(7);
     let plan = super::plan(&back);
     assert_eq!(steps(&plan), ["update w@2"]);
@@ -412,6 +318,16 @@ fn what_is_down_anyway_comes_first() {
 }
 
 #[test]
+fn who_is_frozen_and_touched_is_thawed() {
+    let (old, new) = (read(TWO), read(&TWO.replace("/b", "/b -x")));
+    for (place, expected) in [(0, &[][..]), (1, &["frozen now, and thawed first: b"])] {
+        let mut situation = situation(&old, &new);
+        situation.units[place].frozen = true;
+        assert_eq!(plan(&situation).notes, expected, "{place}");
+    }
+}
+
+#[test]
 fn a_group_whose_file_was_removed_is_stopped() {
     let old = read(TWO);
     let mut situation = situation(&old, &old);
@@ -426,99 +342,6 @@ fn a_group_whose_file_was_removed_is_stopped() {
         unit.listed = listed(&unit.member, &unit.state);
     }
     assert_eq!(steps(&plan(&situation)), [""; 0]);
-}
-
-#[test]
-fn units_are_named_shortly() {
-    for (labels, expected) in [
-        (&["a"][..], "a"),
-        (&["a", "b"], "a, b"),
-        (&["w@1", "w@2"], "w@1, @2"),
-        (&["w@1", "w@2", "w@3", "w@4"], "w@1 … @4"),
-        (&["w@1", "w@3", "w@4", "w@5", "x@6"], "w@1, @3 … @5, x@6"),
-        (&["w@a", "w@b", "w@c"], "w@a, @b, @c"),
-        (&["w@18446744073709551615", "w@0"], "w@18446744073709551615, @0"),
-    ] {
-        let units: Vec<_> =
-            labels.iter().map(|label| Subject { unit: String::new(), label: (*label).to_owned() }).collect();
-        assert_eq!(named(&units), expected);
-    }
-}
-
-#[test]
-fn the_picture() {
-    let text = |worker: &str, manager: &str| {
-        format!(
-            "[setup.keystore]\nexec = \"/k\"\ninputs = [\"/etc/tls.key\"]\n[process.manager]\nexec = \"/m\"\n{manager}\
-             [process.kresd]\nexec = \"/usr/sbin/kresd\"\ninstances = 4\n{worker}[process.cache-gc]\nexec = \"/gc\"\n\
-             exec-reload = \"/r\"\nrefresh = \"reload\"\n[process.loader]\nexec = \"/l\"\nstart = \"manual\"\n\
-             [process.stopped]\nexec = \"/s\"\n"
-        )
-    };
-    let old = read(&(text("", "") + "[process.prefill]\nexec = \"/p\"\n"));
-    let new = read(&(text("environment.A = \"1\"\n", "restart-sec = 5\n") + "[process.exporter]\nexec = \"/e\"\n"));
-    let mut situation = situation(&old, &new);
-    for unit in &mut situation.units {
-        match unit.member.label.as_str() {
-            "keystore" => (unit.unchanged, unit.inputs) = (Some(false), vec!["/etc/tls.key".into()]),
-            "cache-gc" => unit.inputs = vec!["/etc/gc.conf".into()],
-            "stopped" => unit.state = State::Stopped,
-            "kresd@3" => unit.pinned = Some(1_000_000),
-            _ => {}
-        }
-    }
-    situation.files = vec!["/etc/copse/g.toml.d/10-local.toml".into()];
-    situation.applied = Some(1_000_000);
-    situation.notes = vec!["a note".to_owned()];
-    let plan = plan(&situation);
-    let look = Look { colour: false, width: 80, now: 8_000_000_000, user: false };
-    let expected = "\
-g: changed since the last apply, 2h 13min ago
-  /etc/copse/g.toml.d/10-local.toml
-
-  run      keystore      input changed: /etc/tls.key
-  stop     prefill       no longer in the group
-  start    exporter      new
-  reload   cache-gc      input changed: /etc/gc.conf
-  roll     kresd@1 … @4  Environment= A changed, left behind by the roll-out 2h
-                         13min ago; one at a time, each until ready for 1s
-  update   manager       RestartSec= 1s → 5, StartLimitIntervalSec= 10s → 30s;
-                         no restart needed
-  leave    stopped       stopped by hand
-  leave    loader        inactive, manual
-
-  a note
-";
-    assert_eq!(render(&plan, false, look), expected);
-    let with_lines = render(&plan, true, look);
-    for lines in [
-        "             [Service]\n            +Environment=A=1\n",
-        "            -RestartSec=1s\n            +RestartSec=5\n",
-    ] {
-        assert!(with_lines.contains(lines), "{with_lines}");
-    }
-    assert!(render(&plan, true, look).lines().all(|line| line.chars().count() <= 80));
-    let value: serde_json::Value = serde_json::from_str(&json::render(&plan)).unwrap();
-    assert_eq!(value["steps"][0]["action"], "run");
-    assert_eq!(value["steps"][0]["reasons"][0], serde_json::json!({ "kind": "input", "path": "/etc/tls.key" }));
-    assert_eq!(value["changed"], true);
-    let idle = super::plan(&super::tests::situation(&new, &new));
-    let text = render(&idle, false, look);
-    assert!(text.starts_with("g: nothing to do\n\n  leave    loader "), "{text}");
-}
-
-#[test]
-fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_no_secret() {
-    let text = |secret: &str| {
-        format!("[process.web]\nexec = \"/w\"\nport = 8001\ninstances = 3\nenvironment = {{ TOKEN = \"{secret}\" }}\n")
-    };
-    let (old, new) = (read(&text("hunter1")), read(&text("hunter2")));
-    let plan = plan(&situation(&old, &new));
-    let look = Look { colour: false, width: 200, now: 0, user: false };
-    let shown = render(&plan, false, look);
-    assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
-    assert!(!shown.contains("hunter"), "{shown}");
-    assert_eq!(plan.steps[0].reasons.len(), 1);
 }
 
 #[test]

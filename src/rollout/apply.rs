@@ -113,7 +113,7 @@ impl Application<'_> {
         self.intend(units)?;
         let pinned = hold.write()?;
         if pinned || self.plan.daemon_reload {
-            rollout.systemd().manager().reload().await?;
+            rollout.systemd().reload().await?;
         }
         // Before anything starts: what changes while it starts is found changed by the next plan.
         let asked = Monotonic::now().0;
@@ -149,7 +149,7 @@ impl Application<'_> {
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
         if hold.write()? {
-            rollout.systemd().manager().reload().await?;
+            rollout.systemd().reload().await?;
         }
         self.intend(BTreeSet::new())?;
         let units = self.units(rollout, taken).await?;

@@ -31,6 +31,9 @@ impl Rollout<'_> {
         open.iter().for_each(|subject| self.begins("start", subject));
         let deadline = self.limit.map(|limit| Instant::now() + limit);
         let (mut end, mut failures) = (None, Vec::new());
+        // One question for all rounds: it takes a while to find out that a signal was missed.
+        let ended = self.jobs.end(&job);
+        tokio::pin!(ended);
         loop {
             // What the job came to is known before the look that judges by it.
             let over = end.is_some();
@@ -40,7 +43,7 @@ impl Rollout<'_> {
                 break;
             }
             tokio::select! {
-                ended = self.jobs.end(&job), if !over => end = Some(ended?),
+                ended = &mut ended, if !over => end = Some(ended?),
                 () = sleep(POLL) => {}
                 () = self.interrupt.once() => return Err(Stop::Interrupted),
             }
@@ -101,6 +104,7 @@ impl Rollout<'_> {
         let before = self.list(&names).await?;
         let mut open: Vec<&Subject> =
             members.iter().zip(&before).filter(|(_, row)| !row.is_down()).map(|(subject, _)| subject).collect();
+        self.thaw_first(&open).await?;
         let job = self.enqueue(Kind::Stop, target).await?;
         open.iter().for_each(|subject| self.begins("stop", subject));
         self.jobs.end(&job).await?;

@@ -146,7 +146,7 @@ impl<'h> Hold<'h> {
 
     async fn obey(&self, systemd: &Connected) -> Result<(), Stop> {
         if self.write()? {
-            systemd.manager().reload().await?;
+            systemd.reload().await?;
         }
         Ok(())
     }

@@ -23,10 +23,12 @@ impl Rollout<'_> {
     pub(super) async fn bring_up(&self, kind: Kind, subject: &Subject) -> Result<Reached, Stop> {
         let begin = Monotonic::now();
         // What failed before isn't this start's doing, and starts by hand count towards the limit as well.
-        self.systemd().reset_failed(std::slice::from_ref(&subject.unit)).await?;
+        self.systemd().reset_failed(&self.forgotten(subject).await?).await?;
         let job = self.enqueue(kind, subject).await?;
         let deadline = self.limit.map(|limit| Instant::now() + limit);
         let mut end = None;
+        let ended = self.jobs.end(&job);
+        tokio::pin!(ended);
         loop {
             let standing = self.standing(&subject.unit, begin).await?;
             let state = match standing {
@@ -46,11 +48,25 @@ impl Rollout<'_> {
                 return Err(failed(subject, format!("not ready after {limit} ({state})")));
             }
             tokio::select! {
-                ended = self.jobs.end(&job), if end.is_none() => end = Some(ended?),
+                ended = &mut ended, if end.is_none() => end = Some(ended?),
                 () = sleep(POLL) => {}
                 () = self.interrupt.twice() => return Err(Stop::Interrupted),
             }
         }
+    }
+
+    /// Whose failures are forgotten before a unit is started: its own, and with a socket's those of who accepts on it. Where
+    /// one of these has reached its start limit, systemd would close the socket again when that is forgotten later (seen on
+    /// 247 to 262: the service's state changes first, and the mark goes after it).
+    async fn forgotten(&self, subject: &Subject) -> zbus::Result<Vec<String>> {
+        let mut units = vec![subject.unit.clone()];
+        if subject.unit.ends_with(".socket") {
+            let accept: Vec<String> = self.systemd().unit_property(&subject.unit, "Triggers").await?;
+            let names: Vec<&str> = accept.iter().map(String::as_str).collect();
+            let failed = self.list(&names).await?.into_iter().filter(|row| row.active_state == "failed");
+            units.extend(failed.map(|row| row.name));
+        }
+        Ok(units)
     }
 
     /// Whether it accepts on a socket together with others.
@@ -98,6 +114,7 @@ impl Rollout<'_> {
     pub(super) async fn take_down(&self, subjects: &[&Subject]) -> Result<Vec<Reached>, Stop> {
         let starter = |subject: &&&Subject| matches!(subject.unit.rsplit_once('.'), Some((_, "socket" | "timer")));
         let (starters, others): (Vec<&Subject>, Vec<&Subject>) = subjects.iter().copied().partition(|s| starter(&s));
+        self.thaw_first(subjects).await?;
         for some in [&starters, &others] {
             for &subject in some {
                 match self.enqueue(Kind::Stop, subject).await {
@@ -139,6 +156,7 @@ impl Rollout<'_> {
     }
 
     pub(super) async fn enqueue(&self, kind: Kind, subject: &Subject) -> Result<Job, Stop> {
+        self.thaw_for_a_job(subject).await?;
         self.jobs.enqueue(kind, &subject.unit).await.map_err(|error| Stop::of(subject, error))
     }
 

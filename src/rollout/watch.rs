@@ -51,9 +51,11 @@ impl Rollout<'_> {
         let asks = Subject { unit: unit.clone(), label: subject.label.clone() };
         self.systemd().reset_failed(std::slice::from_ref(&unit)).await?;
         let job = self.enqueue(Kind::Start, &asks).await?;
+        let ended = self.jobs.end(&job);
+        tokio::pin!(ended);
         let held = loop {
             tokio::select! {
-                end = self.jobs.end(&job) => break end.map_err(Stop::from),
+                end = &mut ended => break end.map_err(Stop::from),
                 () = sleep(POLL) => {}
                 () = self.interrupt.once() => break Err(Stop::Interrupted),
             }
@@ -66,6 +68,10 @@ impl Rollout<'_> {
         };
         match held {
             Ok(End::Result(result)) if result == "done" => Ok(()),
+            // The manager was away when it ended; whether the process is still what it was is looked at next.
+            Ok(End::Unheard) if self.systemd().service_property::<String>(&unit, "Result").await? == "success" => {
+                Ok(())
+            }
             // With the process: it is on its way down.
             Ok(End::Result(result)) if result == "canceled" => {
                 Err(failed(subject, "got ready, and then was stopped".to_owned()))

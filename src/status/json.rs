@@ -19,6 +19,7 @@ pub fn render(status: &Status) -> String {
         "files": status.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "errors": status.errors,
         "since": status.since,
+        "rolled_back": status.rolled_back,
         "memory": resources.memory,
         "memory_max": resources.memory_max,
         "cpu_nsec": resources.cpu_nsec,

@@ -1,11 +1,13 @@
 //! A group for people: as wide as their terminal, and no colour that isn't a sign or a word as well.
 
+mod table;
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write as _;
 
 use crate::diagnostic::one_line;
-use crate::manager::look::before_exec;
-use crate::plan;
-use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict};
+use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict, named};
 
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +108,9 @@ fn words(status: &Status) -> String {
     } else if status.files.is_empty() {
         text.push_str(", file removed");
     }
+    if status.rolled_back.is_some() {
+        text.push_str(", rolled back");
+    }
     if let Some(reason) = &status.reason {
         let _ = write!(text, ": {}", one_line(reason));
     }
@@ -119,7 +124,7 @@ pub fn render(status: &Status, look: Look) -> String {
     head(status, look, &mut text);
     if !status.rows.is_empty() {
         text.push('\n');
-        table(&status.rows, look, &mut text);
+        table::table(&status.rows, look, &mut text);
     }
     let next = next(status, look);
     for (place, command) in next.iter().enumerate() {
@@ -170,10 +175,29 @@ fn head(status: &Status, look: Look, text: &mut String) {
     if unread(status) {
         paragraph(format!("systemd hasn't read the file yet: `{reload}`"));
     }
+    for line in pinned(status, look) {
+        paragraph(line);
+    }
     if status.needs_reload > 0 {
         let units = if status.needs_reload == 1 { "a unit" } else { "units" };
         paragraph(format!("files of {units} changed since systemd read them: `{reload}`"));
     }
+}
+
+/// That not the files of now are in force, but older ones: for the whole group, or for those that no roll-out came to.
+fn pinned(status: &Status, look: Look) -> Vec<String> {
+    let apply = look.command("copse", &format!("apply {}", status.group));
+    let back = status.rolled_back.map(|since| {
+        let ago = look.ago(since, true);
+        format!("rolled back {ago} ago: its units are those of the last complete apply, until `{apply}`")
+    });
+    // Of each roll-out that stopped half-way, as a rule the last one.
+    let since = status.rows.iter().map(|row| row.pinned).max().unwrap_or(0);
+    let left = named(&status.rows, |row| row.pinned != 0, "pinned").map(|what| {
+        let ago = look.ago(since, true);
+        format!("{what} to the definition from before the roll-out {ago} ago; `{apply}` goes on with it")
+    });
+    back.into_iter().chain(left).collect()
 }
 
 /// Whether systemd knows nothing of the group, but its file is there.
@@ -182,117 +206,9 @@ fn unread(status: &Status) -> bool {
     status.errors == 0 && !status.files.is_empty() && !status.rows.is_empty() && status.rows.iter().all(absent)
 }
 
-/// A column: its head, whether its cells stand at the right, and its cells.
-struct Column {
-    head: &'static str,
-    right: bool,
-    cells: Vec<String>,
-}
-
-impl Column {
-    fn new(head: &'static str, right: bool, rows: &[Row], cell: impl Fn(&Row) -> String) -> Self {
-        Self { head, right, cells: rows.iter().map(cell).collect() }
-    }
-
-    fn width(&self) -> usize {
-        self.cells.iter().map(|cell| cell.chars().count()).chain([self.head.len()]).max().unwrap_or(0)
-    }
-
-    fn pad(&self, cell: &str, width: usize) -> String {
-        let cell = cut(cell, width);
-        if self.right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-    }
-}
-
-/// Between two columns.
-const GAP: usize = 2;
-
-/// Before the first column: the sign.
-const SIGN: usize = 2;
-
-fn table(rows: &[Row], look: Look, text: &mut String) {
-    let details = |row: &Row, cell: fn(&crate::manager::look::Details) -> Option<String>| {
-        row.details.as_ref().and_then(cell).unwrap_or_default()
-    };
-    let since = |row: &Row| look.ago(row.details.as_ref().map_or(0, |details| details.since), false);
-    let mut columns = vec![
-        Column::new("PROCESS", false, rows, |row| one_line(&row.member.label)),
-        Column::new("STATE", false, rows, state),
-        Column::new("FOR", true, rows, since),
-        Column::new("PID", true, rows, |row| details(row, |d| (d.pid != 0).then(|| d.pid.to_string()))),
-        Column::new("RESTARTS", true, rows, |row| details(row, |d| (d.restarts != 0).then(|| d.restarts.to_string()))),
-        Column::new("MEMORY", true, rows, |row| details(row, |d| d.memory.map(size))),
-        Column::new("CPU", true, rows, |row| {
-            details(row, |d| d.cpu_nsec.map(|nsec| span(nsec / 1_000_000_000, false)))
-        }),
-    ];
-    columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
-    let total = |columns: &[Column]| SIGN + columns.iter().map(|column| column.width() + GAP).sum::<usize>() - GAP;
-    // The least important is the last. The first two are what it is about.
-    while columns.len() > 3 && total(&columns) > look.width {
-        columns.pop();
-    }
-    let mut widths: Vec<usize> = columns.iter().map(Column::width).collect();
-    for column in [0, 1] {
-        let over = widths.iter().sum::<usize>() + SIGN + GAP * (widths.len() - 1);
-        let over = over.saturating_sub(look.width);
-        if let Some(width) = widths.get_mut(column) {
-            *width -= over.min(width.saturating_sub(16));
-        }
-    }
-    let line = |cell: &dyn Fn(usize, &Column) -> String| {
-        let cells = columns.iter().zip(&widths).enumerate();
-        let cells: Vec<String> = cells.map(|(at, (column, width))| column.pad(&cell(at, column), *width)).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    let head = line(&|_, column| column.head.to_owned());
-    let _ = writeln!(text, "  {}", look.paint(Colour::Faint, &head));
-    let below = SIGN + widths.first().copied().unwrap_or(0) + GAP;
-    for (place, row) in rows.iter().enumerate() {
-        let (sign, colour) = sign(row);
-        let cells = line(&|_, column| column.cells.get(place).cloned().unwrap_or_default());
-        let _ = writeln!(text, "{}", look.paint(colour, &format!("{sign} {cells}")));
-        let above = place.checked_sub(1).and_then(|place| rows.get(place));
-        for line in said(row).into_iter().chain(changed(row, above, look)) {
-            for line in fold(&one_line(&line), look.width.saturating_sub(below)) {
-                let _ = writeln!(text, "{:below$}{line}", "");
-            }
-        }
-    }
-}
-
-/// What a member says about itself, or said last.
-fn said(row: &Row) -> Vec<String> {
-    let status = row.details.as_ref().map(|details| details.status_text.clone()).unwrap_or_default();
-    let says = match &row.state {
-        State::Up | State::Starting | State::Stopping => true,
-        // What it still waited for when its time was up.
-        State::Failed(how) => how == "timeout",
-        _ => false,
-    };
-    let mut lines = Vec::new();
-    if says && !status.is_empty() {
-        lines.push(status);
-    }
-    let meaning = || match &row.state {
-        State::Failed(how) => before_exec(how).map(ToOwned::to_owned),
-        _ => None,
-    };
-    lines.extend(row.last_line.clone().or_else(meaning));
-    lines
-}
-
-/// What it doesn't run with, and to what it is pinned; not again where the row above said the same.
-fn changed(row: &Row, above: Option<&Row>, look: Look) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !row.outdated.is_empty() && above.is_none_or(|above| above.outdated != row.outdated) {
-        let reasons: Vec<String> = row.outdated.iter().map(|reason| plan::render::reason(reason, look)).collect();
-        lines.push(reasons.join(", "));
-    }
-    if row.pinned != 0 && above.is_none_or(|above| above.pinned != row.pinned) {
-        lines.push(format!("pinned to the definition that it had {} ago", look.ago(row.pinned, true)));
-    }
-    lines
+/// A socket that systemd closed because one of those that accept on it reached its start limit.
+fn is_lost(row: &Row) -> bool {
+    row.member.kind == Kind::Socket && row.state == State::Failed("service-start-limit-hit".to_owned())
 }
 
 fn sign(row: &Row) -> (&'static str, Colour) {
@@ -314,7 +230,6 @@ pub fn state(row: &Row) -> String {
     let mut text = match &row.state {
         State::Up if row.listed.load_state == "masked" => format!("{word}, masked"),
         State::Up if row.listed.sub_state == "listening" => format!("{word}, listening"),
-        State::Up if row.details.as_ref().is_some_and(|details| details.frozen) => format!("{word}, frozen"),
         State::Up | State::Stopping => word.to_owned(),
         State::Done if row.member.kind == Kind::Setup => "done (setup)".to_owned(),
         State::Done => format!("{word}, done"),
@@ -334,11 +249,17 @@ pub fn state(row: &Row) -> String {
         State::NotLoaded(load) => load.clone(),
         State::Refused => format!("{word}, Assert…= unmet"),
     };
+    if row.details.as_ref().is_some_and(|details| details.frozen) {
+        text.push_str(", frozen");
+    }
     if row.gone {
         text.push_str(", gone from the file");
     }
     if !row.outdated.is_empty() {
         text.push_str(", outdated");
+    }
+    if row.pinned != 0 {
+        text.push_str(", pinned");
     }
     text
 }
@@ -353,6 +274,12 @@ fn next(status: &Status, look: Look) -> Vec<String> {
         return vec![copse(&format!("check {group}"))];
     }
     let of = |is: fn(&Row) -> bool| status.rows.iter().find(|row| is(row));
+    if of(is_lost).is_some() {
+        // No start brings it back while somebody holds it.
+        let why = of(|row| matches!(row.state, State::Failed(_)) && row.member.kind == Kind::Process);
+        let logs = why.map(|row| copse(&format!("logs {group}/{}", row.member.label)));
+        return logs.into_iter().chain([copse(&format!("apply {group}"))]).collect();
+    }
     if let Some(row) = of(|row| matches!(row.state, State::Failed(_))) {
         let logs = copse(&format!("logs {group}/{}", row.member.label));
         // Not the unit alone: the start limit refuses that for a while, and the group's start clears it first.
@@ -368,7 +295,9 @@ fn next(status: &Status, look: Look) -> Vec<String> {
             let stopped = of(|row| row.state == State::Stopped);
             stopped.map(|row| vec![systemctl(&format!("start {}", row.member.unit))]).unwrap_or_default()
         }
-        _ if of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => vec![copse(&format!("plan {group}"))],
+        _ if status.rolled_back.is_some() || of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => {
+            vec![copse(&format!("plan {group}"))]
+        }
         _ => Vec::new(),
     }
 }
@@ -399,22 +328,6 @@ pub fn list(all: &[Status], look: Look) -> String {
         let _ = writeln!(text, "{sign} {group:<name$}  {line}{gap}{description}");
     }
     text
-}
-
-/// `text` in lines of at most `width` columns, broken at blanks where that is possible; no more than three.
-fn fold(text: &str, width: usize) -> Vec<String> {
-    const MOST: usize = 3;
-    let mut lines: Vec<String> = Vec::new();
-    let mut rest = text;
-    while lines.len() + 1 < MOST && rest.chars().count() > width {
-        let end = rest.char_indices().nth(width).map_or(rest.len(), |(at, _)| at);
-        let blank = rest[..end].rfind(' ').filter(|at| *at > 0);
-        let (line, more) = rest.split_at(blank.unwrap_or(end));
-        lines.push(line.to_owned());
-        rest = more.trim_start();
-    }
-    lines.push(cut(rest, width));
-    lines
 }
 
 /// `text` in at most `width` columns.

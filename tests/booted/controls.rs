@@ -7,10 +7,12 @@ use crate::machine::Machine;
 use crate::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
 use crate::user::User;
+use crate::version::Version;
 
 pub const SITUATIONS: &[Situation] = &[
     // Debian 11's polkit knows no rules in JavaScript.
     situation!(a_managers_user_controls_its_siblings_and_nothing_else, [V252, V257, V262]),
+    situation!(who_may_be_asked_for_a_password_has_polkits_agent_on_the_terminal, [V252, V257, V262]),
     situation!(no_name_reaches_a_unit_that_is_not_controlled, [V252, V257, V262]),
 ];
 
@@ -186,4 +188,50 @@ fn no_name_reaches_a_unit_that_is_not_controlled(m: &Machine) {
         m.remove(&format!("/run/systemd/system/{unit}"));
     }
     m.reload();
+}
+
+/// Runs a command on a terminal of its own, and ends as it does.
+const ON_A_TERMINAL: &str = r#"
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
+"#;
+
+/// That somebody is really asked isn't seen here: polkit finds no agent for who has no session of logind's, which these
+/// machines don't run; `systemctl` gets the same answer.
+fn who_may_be_asked_for_a_password_has_polkits_agent_on_the_terminal(m: &Machine) {
+    let user = m.user(2001);
+    let group = m.group("asked", "[process.a]\nexec = \"/bin/sleep infinity\"\n");
+    group.start();
+    let pid = m.pid("asked-a.service");
+    let type_in = |words: &[&str]| user.run(&[&["python3", "-c", ON_A_TERMINAL, "copse"], words].concat());
+    let agents = || {
+        let log = m.ok(&["journalctl", "--no-pager", "--output=cat", "--identifier=polkitd"]);
+        log.lines()
+            .filter(|line| line.starts_with("Registered Auth") && line.contains("pkttyagent --notify-fd"))
+            .count()
+    };
+    const LOUD: &str = "/run/systemd/system/polkit.service.d/loud.conf";
+    if m.version() == Version::V262 {
+        // This one's polkitd keeps it to itself otherwise.
+        m.write(LOUD, "[Service]\nExecStart=\nExecStart=/usr/lib/polkit-1/polkitd --no-debug --log-level=info\n");
+        m.reload();
+        m.systemctl(&["restart", "polkit.service"]);
+    }
+    let before = agents();
+    for (words, status) in
+        [(&["--no-ask-password", "restart", "asked/a"][..], 77), (&["status", "asked"], 0), (&["wait", "asked"], 0)]
+    {
+        let output = type_in(words);
+        assert_eq!(output.status, status, "{output:?}");
+    }
+    let output = type_in(&["restart", "asked/a"]);
+    assert_eq!(output.status, 77, "{output:?}");
+    m.wait_until("polkit had an agent for one of them, and no more", SOON, || agents() == before + 1);
+    m.wait_until("no agent stays", SOON, || m.run(&["pgrep", "-x", "pkttyagent"]).status == 1);
+    // Without a terminal there is nobody to ask.
+    let output = user.run(&["copse", "restart", "asked/a"]);
+    assert_eq!(output.status, 77, "{output:?}");
+    assert_eq!(agents(), before + 1);
+    m.remove(LOUD);
+    assert_eq!(m.pid("asked-a.service"), pid);
 }

@@ -19,6 +19,8 @@
 mod another_host;
 mod applying;
 mod asking;
+mod away;
+mod changed;
 mod compiled;
 mod controls;
 mod details;
@@ -78,6 +80,7 @@ const SITUATIONS: &[&[Situation]] = &[
     starting::SITUATIONS,
     restarting::SITUATIONS,
     asking::SITUATIONS,
+    away::SITUATIONS,
     another_host::SITUATIONS,
     applying::SITUATIONS,
     failing::SITUATIONS,
@@ -86,6 +89,7 @@ const SITUATIONS: &[&[Situation]] = &[
     editing::SITUATIONS,
     remembered::SITUATIONS,
     sockets::SITUATIONS,
+    changed::SITUATIONS,
     compiled::SITUATIONS,
     details::SITUATIONS,
     controls::SITUATIONS,

@@ -16,6 +16,8 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_held_process_stays_stopped_while_its_group_starts),
     situation!(a_held_process_is_released),
     situation!(a_frozen_group_stands_still_and_goes_on),
+    situation!(what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed),
+    situation!(what_is_frozen_with_its_slice_is_left_alone_with_the_reason, [V257, V262]),
     situation!(a_setup_step_runs_again_when_forced),
     situation!(the_files_and_units_of_a_group),
     situation!(who_may_not_changes_nothing),
@@ -197,7 +199,7 @@ fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
     assert_eq!(length(), before);
     // Twice is the same.
     said(&m.run(&["copse", "freeze", "cold/count"]), 0, "frozen");
-    // What the manual says of stopping; 247 and 252 thaw it themselves.
+    // What the manual says of stopping; 247 and 252 thaw it themselves. `copse stop` does that: see below.
     if matches!(m.version(), Version::V257 | Version::V262) {
         assert_eq!(m.try_systemctl(&["stop", "cold-count.service"]).status, 1);
         assert_eq!(m.pid("cold-count.service"), pid);
@@ -292,4 +294,57 @@ fn who_may_not_changes_nothing(m: &Machine) {
     assert!(!m.exists("/run/copse/wide.toml.d") && !m.exists("/etc/copse/wide.toml.d"));
     // Nothing was held, so there is nothing to take back.
     assert_eq!(m.property("wide-db.service", "FreezerState"), "running");
+}
+
+fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine) {
+    let file = |value: u32| {
+        format!(
+            "[process.w]\nexec = \"/bin/sleep infinity\"\ninstances = 2\nenvironment = {{ VALUE = \"{value}\" }}\n\
+             [process.other]\nexec = \"/bin/sleep infinity\"\n"
+        )
+    };
+    let group = m.group("ice", &file(1));
+    group.start();
+    let freeze = || m.ok(&["systemctl", "freeze", "ice-w@2.service"]);
+    let is_down = || assert_eq!(m.property("ice-w@2.service", "ActiveState"), "inactive");
+    const SAID: &str = "w@2 was frozen, and is thawed first";
+    freeze();
+    said(&m.run(&["copse", "stop", "ice/w@2"]), 0, SAID);
+    is_down();
+    said(&m.run(&["copse", "start", "ice/w@2"]), 0, "ready");
+    freeze();
+    said(&m.run(&["copse", "restart", "ice"]), 0, SAID);
+    assert_eq!(m.property("ice-w@2.service", "FreezerState"), "running");
+    freeze();
+    m.write(&group.file(), &file(2));
+    let plan = m.run(&["copse", "plan", "ice"]);
+    said(&plan, 0, "frozen now, and thawed first: w@2");
+    said(&m.run(&["copse", "apply", "ice"]), 0, SAID);
+    assert!(m.sh("tr '\\0' '\\n' </proc/$(systemctl show -P MainPID ice-w@2)/environ").contains("VALUE=2"));
+    // One that dies frozen could never be started again (257, 262).
+    let pid = m.pid("ice-w@2.service");
+    freeze();
+    said(&m.run(&["copse", "kill", "-s", "KILL", "ice/w@2"]), 0, SAID);
+    m.wait_until("it came back", SOON, || {
+        !["0".to_owned(), pid.to_string()].contains(&m.property("ice-w@2.service", "MainPID"))
+    });
+    freeze();
+    said(&m.run(&["copse", "stop", "ice"]), 0, SAID);
+    is_down();
+    assert_eq!(m.property("ice.target", "ActiveState"), "inactive");
+}
+
+fn what_is_frozen_with_its_slice_is_left_alone_with_the_reason(m: &Machine) {
+    let group = m.group("floe", "[process.w]\nexec = \"/bin/sleep infinity\"\n");
+    group.start();
+    let pid = m.pid("floe-w.service");
+    m.ok(&["systemctl", "freeze", "system-copse-floe.slice"]);
+    said(&m.run(&["copse", "status", "floe"]), 0, "active, frozen");
+    for verb in ["stop", "restart", "thaw"] {
+        let output = m.run(&["copse", verb, "floe"]);
+        said(&output, 1, "frozen together with its slice: `systemctl thaw system-copse-floe.slice` first");
+        assert_eq!(m.pid("floe-w.service"), pid);
+    }
+    m.ok(&["systemctl", "thaw", "system-copse-floe.slice"]);
+    said(&m.run(&["copse", "restart", "floe"]), 0, "ready");
 }

@@ -11,6 +11,7 @@ use crate::stand_in;
 pub const SITUATIONS: &[Situation] = &[
     situation!(no_connection_is_refused_while_a_service_behind_a_socket_restarts),
     situation!(several_instances_share_one_socket),
+    situation!(an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_again),
     situation!(each_instance_has_a_socket_of_its_own_where_the_address_says_so),
     situation!(a_stop_of_the_group_under_load_brings_nothing_back),
     situation!(five_hundred_instances_of_a_process_with_a_long_name_start),
@@ -118,6 +119,61 @@ fn several_instances_share_one_socket(m: &Machine) {
         m.systemctl(&["restart", "pool-web@right.service"]);
     }
     assert_served(m, client, 8, "left,right");
+}
+
+fn an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_again(m: &Machine) {
+    install(m);
+    m.remove("/run/bad");
+    let group = m.group(
+        "lost",
+        r#"
+        [process.web]
+        shell = "[ {instance} != 2 ] || [ ! -e /run/bad ] || exit 1; exec /usr/local/bin/serve {instance}"
+        ready = "notify"
+        listen = "tcp:127.0.0.1:8120"
+        instances = 3
+        restart-sec = "50ms"
+        start-limit-burst = 2
+        start-limit-interval-sec = "1h"
+        "#,
+    );
+    group.start();
+    let client = asking(m, "8120");
+    m.write("/run/bad", "");
+    m.systemctl(&["kill", "--signal=KILL", "lost-web@2.service"]);
+    m.wait("lost-web@2.service", "ActiveState", "failed", SOON);
+    // systemd fails the socket with it. Those that hold it aren't hurt.
+    m.wait("lost-web.socket", "Result", "service-start-limit-hit", SOON);
+    let said = m.run(&["copse", "status", "lost"]);
+    assert_eq!(said.status, 8, "{said:?}");
+    for text in ["closed when an instance gave up", "copse logs lost/web@2", "copse apply lost"] {
+        assert!(said.stdout.contains(text), "{said:?}");
+    }
+    let more = asking(m, "8120");
+    m.write("/run/enough", "");
+    for client in [client, more] {
+        let output = client.finish(SOON);
+        // The one that was killed may have had a connection; nobody was turned away.
+        assert!(output.stdout.contains(" refused=0 "), "{output:?}");
+    }
+    m.remove("/run/bad");
+    m.remove("/run/enough");
+    let apply = m.run(&["copse", "apply", "lost"]);
+    assert_eq!(apply.status, 0, "{apply:?}");
+    assert!(apply.stdout.contains("rebind   web.socket  ready"), "{apply:?}");
+    for unit in ["lost-web.socket", "lost-web@1.service", "lost-web@2.service", "lost-web@3.service"] {
+        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
+    }
+    let client = asking(m, "8120");
+    assert_served_by_some(m, client);
+}
+
+/// Ends the client, which must have been answered every time.
+#[track_caller]
+fn assert_served_by_some(m: &Machine, client: Spawned) {
+    m.write("/run/enough", "");
+    let output = client.finish(SOON);
+    assert!(output.stdout.contains(" refused=0 empty=0 "), "{output:?}");
 }
 
 fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) {

@@ -61,9 +61,9 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
     );
     // The marker's Conflicts= would stop an active target, but reaches nobody while the target is still
     // inactive, as it is during a start. Stopping it by name reaches what is PartOf= it always.
-    let manager = systemd.manager();
-    manager.stop_unit(&format!("{group}.target"), "replace").await?;
-    manager.start_unit(&format!("copse-failed@{group}.target"), "replace").await?;
+    let (target, mark) = (&*format!("{group}.target"), &*format!("copse-failed@{group}.target"));
+    systemd.ask(|manager| async move { manager.stop_unit(target, "replace").await }).await?;
+    systemd.ask(|manager| async move { manager.start_unit(mark, "replace").await }).await?;
     Ok(Exit::Done)
 }
 

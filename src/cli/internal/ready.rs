@@ -11,7 +11,6 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -20,7 +19,7 @@ use crate::cli::journal::{Level, line};
 use crate::cli::{Exit, block_on};
 use crate::manager::readiness::{FirstLook, Standing, first_look, second_look};
 use crate::manager::unit::{Listed, Monotonic};
-use crate::manager::{Connected, Way, connect, connect_by, is_passing};
+use crate::manager::{Connected, EndedJob, Heard, connect};
 use crate::scope::Scope;
 use report::Report;
 
@@ -29,12 +28,6 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// The least time between two looks, however many signals come.
 const BREATH: Duration = Duration::from_millis(20);
-
-/// Between two attempts to reach a manager that went away.
-const AGAIN: Duration = Duration::from_millis(100);
-
-/// How long to look for a manager that doesn't answer: it re-executes itself, for example.
-const RECONNECT: Duration = Duration::from_secs(10);
 
 /// Waits for the units named on standard input.
 pub(super) fn run(scope: Scope, group: &str) -> Exit {
@@ -79,42 +72,15 @@ impl Gate {
         Self { scope, group: group.to_owned(), awaited, report: Report::new(scope) }
     }
 
-    /// Waits; connects again when the manager went away meanwhile (`systemctl daemon-reexec`).
     async fn run(mut self) -> Exit {
-        let mut way: Option<Way> = None;
-        let mut lost_since: Option<Instant> = None;
-        loop {
-            let connected = match way {
-                None => connect(self.scope).await,
-                Some(way) => connect_by(self.scope, way).await,
-            };
-            let error = match connected {
-                Ok(systemd) => {
-                    way = Some(systemd.way());
-                    let began = Instant::now();
-                    match self.wait(&systemd).await {
-                        Ok(exit) => return exit,
-                        Err(error) if is_passing(&error) => {
-                            if began.elapsed() > RECONNECT {
-                                // It worked for a while: this is another absence, not the same.
-                                lost_since = None;
-                            }
-                            error.to_string()
-                        }
-                        Err(error) => {
-                            line(Level::Error, format_args!("can't wait any longer: {error}"));
-                            return Exit::Failed;
-                        }
-                    }
-                }
-                Err(error) => error.to_string(),
-            };
-            if lost_since.get_or_insert_with(Instant::now).elapsed() > RECONNECT {
-                line(Level::Error, error);
-                return Exit::Failed;
-            }
-            tokio::time::sleep(AGAIN).await;
-        }
+        let ended = match connect(self.scope).await {
+            Ok(systemd) => self.wait(&systemd).await.map_err(|error| format!("can't wait any longer: {error}")),
+            Err(error) => Err(error.to_string()),
+        };
+        ended.unwrap_or_else(|error| {
+            line(Level::Error, error);
+            Exit::Failed
+        })
     }
 
     async fn wait(&mut self, systemd: &Connected) -> zbus::Result<Exit> {
@@ -142,20 +108,19 @@ impl Gate {
         }
     }
 
-    /// Notifies when a job of one of the units ended. A task of its own takes the signals off the connection:
-    /// a full queue would hold up the answers behind it.
+    /// Notifies when a job of one of the units ended, or may have.
     async fn follow_jobs(&self, systemd: &Connected) -> zbus::Result<Arc<Notify>> {
-        let mut ended = systemd.ended_jobs().await?;
         let units: HashSet<String> = self.awaited.iter().map(|a| a.unit.clone()).collect();
         let changed = Arc::new(Notify::new());
         let notify = Arc::clone(&changed);
-        tokio::spawn(async move {
-            while let Some(job) = ended.next().await {
-                if units.contains(&job.unit) {
-                    notify.notify_one();
-                }
+        let hear = move |heard| {
+            match heard {
+                Heard::Signal(EndedJob { unit, .. }) if !units.contains(&unit) => {}
+                _ => notify.notify_one(),
             }
-        });
+            true
+        };
+        systemd.ended_jobs(hear).await?;
         Ok(changed)
     }
 

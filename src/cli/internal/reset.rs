@@ -55,6 +55,8 @@ async fn failed_judges(systemd: &Connected, members: &[String]) -> zbus::Result<
         .filter_map(|member| member.strip_suffix(".service"))
         .map(|member| format!("copse-gave-up@{member}.service"))
         .collect();
-    let failed = systemd.manager().list_units_by_patterns(&["failed"], &["copse-gave-up@*.service"]).await?;
+    const JUDGES: &[&str] = &["copse-gave-up@*.service"];
+    let failed =
+        systemd.ask(|manager| async move { manager.list_units_by_patterns(&["failed"], JUDGES).await }).await?;
     Ok(failed.into_iter().map(|row| row.0).filter(|name| of_this_group.contains(name)).collect())
 }

@@ -27,7 +27,7 @@ pub(in crate::cli) async fn clear(jobs: &Jobs, scope: Scope, place: &Place) -> R
     let failed: Vec<String> = rows.into_iter().filter(|row| row.active_state == "failed").map(|row| row.name).collect();
     systemd.reset_failed(&failed).await.map_err(|error| error.to_string())?;
     place.remove().map_err(|error| format!("the files of {group} can't be removed: {error}"))?;
-    systemd.manager().reload().await.map_err(|error| format!("its units can't be removed: {error}"))
+    systemd.reload().await.map_err(|error| format!("its units can't be removed: {error}"))
 }
 
 /// Every unit that is the group's.

@@ -5,7 +5,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::Notify;
@@ -20,7 +19,6 @@ use crate::cli::named::Named;
 use crate::manager::connection::Connected;
 use crate::manager::look::details;
 use crate::manager::unit::Listed;
-use crate::manager::{connect, is_passing};
 use crate::model::Group;
 use crate::moment;
 use crate::scope::Scope;
@@ -32,9 +30,6 @@ const POLL: Duration = Duration::from_millis(1000);
 
 /// The least time between two looks, however many signals come.
 const BREATH: Duration = Duration::from_millis(20);
-
-/// How long the manager may be away: it re-executes itself, for example.
-const RECONNECT: Duration = Duration::from_secs(10);
 
 /// How long the last lines may take from the processes to the journal and back.
 const LAST_LINES: Duration = Duration::from_secs(2);
@@ -129,8 +124,9 @@ impl Front {
     /// # Errors
     /// A manager that refuses, or is gone.
     pub(super) async fn start_and_run(&mut self, signals: &mut Signals) -> zbus::Result<Over> {
-        let mut changes = self.changes().await?;
-        self.systemd.manager().start_unit(&self.target, "replace").await?;
+        let changes = self.changes().await?;
+        let target = &*self.target;
+        self.systemd.ask(|manager| async move { manager.start_unit(target, "replace").await }).await?;
         let mut look = Instant::now();
         loop {
             tokio::select! {
@@ -141,13 +137,8 @@ impl Front {
                 line = self.journal.next() => self.show(line),
                 () = changes.notified() => look = look.min(Instant::now() + BREATH),
                 () = sleep_until(look) => {
-                    match self.look().await {
-                        Ok(Some(end)) => return Ok(Over::Ended(end)),
-                        Ok(None) => {}
-                        Err(error) => {
-                            self.reconnect(error).await?;
-                            changes = self.changes().await?;
-                        }
+                    if let Some(end) = self.look().await? {
+                        return Ok(Over::Ended(end));
                     }
                     look = Instant::now() + POLL;
                 }
@@ -163,8 +154,9 @@ impl Front {
     /// # Errors
     /// A manager that is gone.
     pub(super) async fn stop(&mut self, signals: &mut Signals) -> zbus::Result<()> {
-        let mut changes = self.changes().await?;
-        self.systemd.manager().stop_unit(&self.target, "replace").await?;
+        let changes = self.changes().await?;
+        let target = &*self.target;
+        self.systemd.ask(|manager| async move { manager.stop_unit(target, "replace").await }).await?;
         let mut look = Instant::now();
         loop {
             tokio::select! {
@@ -176,13 +168,9 @@ impl Front {
                 line = self.journal.next() => self.show(line),
                 () = changes.notified() => look = look.min(Instant::now() + BREATH),
                 () = sleep_until(look) => {
-                    match self.look().await {
-                        Ok(_) if self.is_down() => return Ok(()),
-                        Ok(_) => {}
-                        Err(error) => {
-                            self.reconnect(error).await?;
-                            changes = self.changes().await?;
-                        }
+                    self.look().await?;
+                    if self.is_down() {
+                        return Ok(());
                     }
                     look = Instant::now() + POLL;
                 }
@@ -272,36 +260,11 @@ impl Front {
     async fn changes(&self) -> zbus::Result<Arc<Notify>> {
         let members = self.watched.iter().map(|unit| unit.member.unit.as_str());
         let units: Vec<&str> = members.chain([self.target.as_str()]).collect();
-        let mut changed = self.systemd.changed_units(&units).await?;
         let news = Arc::new(Notify::new());
         let told = Arc::downgrade(&news);
-        tokio::spawn(async move {
-            while changed.next().await.is_some() {
-                match told.upgrade() {
-                    Some(news) => news.notify_one(),
-                    None => return,
-                }
-            }
-        });
+        let hear = move |_| told.upgrade().map(|news| news.notify_one()).is_some();
+        self.systemd.changed_units(&units, hear).await?;
         Ok(news)
-    }
-
-    /// Finds the manager again.
-    async fn reconnect(&mut self, error: zbus::Error) -> zbus::Result<()> {
-        if !is_passing(&error) {
-            return Err(error);
-        }
-        let limit = Instant::now() + RECONNECT;
-        loop {
-            if let Ok(systemd) = connect(self.scope).await {
-                self.systemd = systemd;
-                return Ok(());
-            }
-            if Instant::now() > limit {
-                return Err(error);
-            }
-            tokio::time::sleep(BREATH).await;
-        }
     }
 }
 

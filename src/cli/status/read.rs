@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::cli::last_line;
 use crate::cli::named::Named;
 use crate::diagnostic::Severity;
+use crate::history::pins::Pins;
 use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
@@ -87,24 +88,35 @@ impl<'o> Group<'o> {
             None => status::judge(&whole, &rows),
             Some(_) => status::judge_part(&rows),
         };
-        self.outdated(notes, &seen, &mut rows);
+        let rolled_back = self.outdated(notes, &seen, &mut rows);
         last_lines(self.scope, &mut rows);
         let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
         let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
         let needs = |row: &&Row| row.details.as_ref().is_some_and(|details| details.needs_reload);
         let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload);
         let overrides = overrides(&rows, directories);
-        Ok(Some(Status { verdict, reason, since, resources, needs_reload, overrides, rows, ..self.plain() }))
+        Ok(Some(Status {
+            verdict,
+            reason,
+            since,
+            resources,
+            rolled_back,
+            needs_reload,
+            overrides,
+            rows,
+            ..self.plain()
+        }))
     }
 
-    /// Notes which of them don't run with what the files say.
-    fn outdated(&self, notes: &Notes<'_>, seen: &Seen, rows: &mut [Row]) {
+    /// Notes which of them don't run with what the files say; and since when the group as a whole isn't meant to.
+    fn outdated(&self, notes: &Notes<'_>, seen: &Seen, rows: &mut [Row]) -> Option<u64> {
         observe::situation(notes, &self.name, self.outcome, seen, |situation| {
             for (row, unit) in rows.iter_mut().zip(&situation.units) {
                 row.outdated = plan::outdated(unit, situation);
                 row.pinned = unit.pinned.unwrap_or(0);
             }
-        });
+            situation.rolled_back
+        })
     }
 
     /// What the file alone says.
@@ -127,6 +139,7 @@ impl<'o> Group<'o> {
             reason: None,
             since: None,
             resources: Resources::default(),
+            rolled_back: None,
             needs_reload: 0,
             overrides: Vec::new(),
             rows: Vec::new(),
@@ -230,12 +243,14 @@ pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) ->
         groups.iter().flat_map(|(group, members)| left_open(&group.units(), members, &listed)).collect();
     let mut answers: HashMap<String, Details> = open.iter().cloned().zip(details(systemd, &open).await?).collect();
     let directories = Directories::from_environment(scope, None);
+    let rolled_back = Pins::rolled_back(&directories);
     let status = |(group, members): (Group<'_>, Vec<Member>)| {
         let units = group.units();
         let known = members.iter().filter_map(|member| answers.remove_entry(&member.unit)).collect();
         let rows = group.rows(members, &listed, known, &directories);
         let (verdict, reason) = status::judge(&whole(&units, &listed, String::new()), &rows);
-        Status { verdict, reason, rows, ..group.plain() }
+        let rolled_back = rolled_back.get(&group.name).copied();
+        Status { verdict, reason, rolled_back, rows, ..group.plain() }
     };
     Ok(groups.into_iter().map(status).collect())
 }
@@ -253,7 +268,8 @@ fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>
 /// The groups that have something running, by their slices.
 pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<GroupName>> {
     let before = if scope == Scope::User { "app-copse-" } else { "system-copse-" };
-    let rows = systemd.manager().list_units_by_patterns(&[], &[&format!("{before}*.slice")]).await?;
+    let pattern = &*format!("{before}*.slice");
+    let rows = systemd.ask(|manager| async move { manager.list_units_by_patterns(&[], &[pattern]).await }).await?;
     let mut names = Vec::new();
     for row in rows.into_iter().map(Listed::from).filter(Listed::is_up) {
         let escaped = row.name.strip_prefix(before).and_then(|rest| rest.strip_suffix(".slice"));

@@ -4,7 +4,6 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio::sync::Notify;
 
 use super::{Exit, Output, Shown, load, look, whole};
@@ -12,7 +11,7 @@ use crate::cli::failed;
 use crate::cli::named::Named;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;
-use crate::manager::{Connected, connect, is_passing};
+use crate::manager::{Connected, Heard};
 use crate::scope::Scope;
 
 /// Changes come in bursts: what comes within this time of the first is shown with it.
@@ -21,45 +20,16 @@ const BURST: Duration = Duration::from_millis(150);
 /// How often what is known already is written anew on a terminal: it says for how long.
 const AGE: Duration = Duration::from_secs(5);
 
-/// The manager re-executes itself, or the machine's bus is gone for a moment.
-const AWAY: Duration = Duration::from_millis(200);
-
-/// How often a manager that is away is looked for.
-const TRIES: u32 = 50;
-
 /// Shows what is named until it is interrupted, or nobody reads any more.
-pub(super) async fn watch(names: &[String], output: &Output, scope: Scope) -> Exit {
-    let mut away = 0;
-    loop {
-        let lost = match connect(scope).await {
-            Ok(systemd) => match follow(names, output, scope, &systemd, &mut away).await {
-                Ok(exit) => return exit,
-                Err(error) if is_passing(&error) => None,
-                Err(error) => Some(error.to_string()),
-            },
-            Err(error) => (away >= TRIES).then(|| error.to_string()),
-        };
-        if let Some(error) = lost {
-            return failed(&error);
-        }
-        away += 1;
-        tokio::time::sleep(AWAY).await;
-    }
+pub(super) async fn watch(names: &[String], output: &Output, scope: Scope, systemd: &Connected) -> Exit {
+    follow(names, output, scope, systemd).await.unwrap_or_else(|error| failed(&error))
 }
 
-/// As long as this connection lasts.
-async fn follow(
-    names: &[String],
-    output: &Output,
-    scope: Scope,
-    systemd: &Connected,
-    away: &mut u32,
-) -> zbus::Result<Exit> {
+async fn follow(names: &[String], output: &Output, scope: Scope, systemd: &Connected) -> zbus::Result<Exit> {
     let changed = listen(systemd, &groups(names, scope)).await?;
     let terminal = stdout().is_terminal() && !output.json;
     loop {
         let (shown, exit) = look(names, scope, systemd).await?;
-        *away = 0;
         if shown.is_empty() {
             return Ok(exit);
         }
@@ -88,31 +58,28 @@ fn groups(names: &[String], scope: Scope) -> Vec<String> {
     names.iter().map(|name| Named::new(name, &outcome.groups).group).collect()
 }
 
-/// Notifies when something of these groups changed, or the connection is lost. A task of its own takes the signals off: a
-/// full queue would hold up the answers behind it.
+/// Notifies when something of these groups changed, or may have while the manager was away.
 async fn listen(systemd: &Connected, groups: &[String]) -> zbus::Result<Arc<Notify>> {
-    let mut changes = systemd.changes().await?;
     let stems: Vec<String> = groups.iter().map(|group| unit_path(group)).collect();
     let own: Vec<String> = groups.iter().map(|group| unit_path(&format!("copse-ready@{group}.service"))).collect();
-    let concerns = move |path: &str| {
+    let concerns = move |path: &String| {
         // `.`, `-` and `@`, as they stand in a path.
         let of = |stem: &String| {
             path.strip_prefix(stem.as_str())
                 .is_some_and(|rest| ["_2e", "_2d", "_40"].iter().any(|next| rest.starts_with(next)))
         };
-        path == MANAGER_PATH || own.iter().any(|own| own == path) || stems.iter().any(of)
+        path == MANAGER_PATH || own.contains(path) || stems.iter().any(of)
     };
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
-    tokio::spawn(async move {
-        while let Some(path) = changes.next().await {
-            if concerns(&path) {
-                notify.notify_one();
-            }
+    let hear = move |heard| {
+        match heard {
+            Heard::Signal(path) if !concerns(&path) => {}
+            _ => notify.notify_one(),
         }
-        // The next question says why.
-        notify.notify_one();
-    });
+        true
+    };
+    systemd.changes(hear).await?;
     Ok(changed)
 }
 

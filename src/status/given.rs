@@ -1,0 +1,43 @@
+//! Units in the states that the tests are about.
+
+use super::{Details, Kind, Listed, Member, Row, Start, state};
+
+/// Now, in the pictures.
+pub(super) const NOW: u64 = 1_700_000_000_000_000;
+
+pub(super) fn ago(seconds: u64) -> u64 {
+    NOW - seconds * 1_000_000
+}
+
+/// `active/running`, `inactive/dead`, with a job behind a blank: `inactive/dead start`.
+pub(super) fn listed(unit: &str, states: &str) -> Listed {
+    let (states, job) = states.split_once(' ').map_or((states, None), |(states, job)| (states, Some(job)));
+    let (active, sub) = states.split_once('/').unwrap();
+    let (load, active) = active.split_once(':').unwrap_or(("loaded", active));
+    Listed {
+        name: unit.to_owned(),
+        load_state: load.to_owned(),
+        active_state: active.to_owned(),
+        sub_state: sub.to_owned(),
+        job: job.map(ToOwned::to_owned),
+    }
+}
+
+pub(super) fn member(label: &str, kind: Kind, start: Start) -> Member {
+    Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true }
+}
+
+pub(super) fn row_of(member: Member, states: &str, details: Details) -> Row {
+    let listed = listed(&member.unit, states);
+    let state = state(&member, &listed, Some(&details));
+    Row { member, listed, details: Some(details), state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
+}
+
+pub(super) fn row(label: &str, states: &str) -> Row {
+    let result = "success".to_owned();
+    row_of(member(label, Kind::Process, Start::Auto), states, Details { result, ..Details::default() })
+}
+
+pub(super) fn setup(label: &str, states: &str) -> Row {
+    row_of(member(label, Kind::Setup, Start::Auto), states, Details::default())
+}

@@ -1,0 +1,131 @@
+//! The service manager, or the bus, goes away for a moment while copse is at work.
+
+use std::time::Duration;
+
+use crate::asking::{copse, expect};
+use crate::machine::Machine;
+use crate::scope::{Scope, Spawned};
+use crate::situation::{Situation, situation};
+use crate::stand_in;
+
+pub const SITUATIONS: &[Situation] = &[
+    situation!(a_rolling_restart_goes_on_while_systemd_re_executes_itself),
+    situation!(an_apply_goes_on_while_systemd_re_executes_itself),
+    situation!(a_start_and_a_stop_go_on_while_systemd_re_executes_itself),
+    situation!(who_watches_a_group_goes_on_when_systemd_or_the_bus_was_away),
+];
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// Each start leaves a line.
+fn group_file(value: u32) -> String {
+    format!(
+        r#"
+        [process.worker]
+        shell = "echo $0 >>/run/starts; exec sleep infinity"
+        exec-start-pre = ["/bin/sleep", "0.2"]
+        environment = {{ VALUE = "{value}" }}
+        instances = 4
+        min-ready-sec = "300ms"
+        "#
+    )
+    .replace("$0", "{instance}")
+}
+
+/// Has systemd re-execute itself again and again, until [`enough`].
+fn restless(m: &Machine) -> Spawned {
+    m.remove("/run/enough");
+    m.remove("/run/reexecs");
+    m.spawn(&[
+        "sh",
+        "-c",
+        "while [ ! -e /run/enough ]; do systemctl daemon-reexec; echo >>/run/reexecs; sleep 0.3; done",
+    ])
+}
+
+#[track_caller]
+fn enough(m: &Machine, restless: Spawned) {
+    m.write("/run/enough", "");
+    restless.finish(SOON);
+    assert!(m.read("/run/reexecs").lines().count() >= 2, "it was away twice at the least");
+}
+
+/// How often each worker was started.
+fn starts(m: &Machine) -> Vec<usize> {
+    let lines = m.read("/run/starts");
+    ["1", "2", "3", "4"].map(|worker| lines.lines().filter(|line| *line == worker).count()).to_vec()
+}
+
+fn a_rolling_restart_goes_on_while_systemd_re_executes_itself(m: &Machine) {
+    let group = m.group("away", &group_file(1));
+    m.remove("/run/starts");
+    group.start();
+    let restless = restless(m);
+    let output = copse(m, &["restart", "away"]);
+    enough(m, restless);
+    expect(&output, 0, &["worker@1  ready", "worker@4  ready"]);
+    assert_eq!(starts(m), [2; 4], "nothing was restarted twice: {}", output.stdout);
+    m.remove("/run/starts");
+}
+
+fn an_apply_goes_on_while_systemd_re_executes_itself(m: &Machine) {
+    let group = m.group("gone", &group_file(1));
+    m.remove("/run/starts");
+    group.start();
+    m.write(&group.file(), &group_file(2));
+    let restless = restless(m);
+    let output = copse(m, &["apply", "gone"]);
+    enough(m, restless);
+    expect(&output, 0, &["worker@1  ready", "worker@4  ready"]);
+    assert_eq!(starts(m), [2; 4], "nothing was restarted twice: {}", output.stdout);
+    assert!(copse(m, &["apply", "--json", "gone"]).stdout.contains(r#""changed":false"#));
+    m.remove("/run/starts");
+}
+
+fn a_start_and_a_stop_go_on_while_systemd_re_executes_itself(m: &Machine) {
+    stand_in::install(m);
+    let _group = m.group(
+        "still",
+        r#"
+        [process.slow]
+        exec = "/usr/local/bin/stand-in notify 2"
+        ready = "notify"
+        [process.firm]
+        exec = "/usr/local/bin/stand-in stubborn"
+        ready = "notify"
+        timeout-stop-sec = "2s"
+        "#,
+    );
+    let busy = restless(m);
+    expect(&copse(m, &["start", "still"]), 0, &["slow  ready"]);
+    enough(m, busy);
+    let busy = restless(m);
+    expect(&copse(m, &["stop", "still"]), 0, &["firm", "stopped, but ended badly"]);
+    enough(m, busy);
+    assert_eq!(m.property("still-slow.service", "MainPID"), "0");
+}
+
+fn who_watches_a_group_goes_on_when_systemd_or_the_bus_was_away(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("seen", "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\ninstances = 2\n");
+    group.start();
+    // Root by the private socket, the other by the bus.
+    let user = m.user(2001);
+    let watches =
+        [m.spawn(&["copse", "status", "--watch", "seen"]), user.spawn(&["copse", "status", "--watch", "seen"])];
+    let shown = |text: &str| watches.iter().all(|watch| watch.stdout().contains(text));
+    m.wait_until("both show it", SOON, || shown("●"));
+    m.systemctl(&["daemon-reexec"]);
+    m.systemctl(&["stop", "seen-a@1.service"]);
+    m.wait_until("both show what happened after the first absence", SOON, || shown("a@1 stopped"));
+    m.sh("systemctl restart dbus.service 2>/dev/null || systemctl restart dbus-broker.service");
+    m.wait_until("systemd is on the bus again", SOON, || {
+        m.run(&["busctl", "--quiet", "status", "org.freedesktop.systemd1"]).status == 0
+    });
+    m.systemctl(&["stop", "seen-a@2.service"]);
+    m.wait_until("both show what happened after the second", SOON, || shown("a@1 and another stopped"));
+    group.stop();
+    for watch in watches {
+        m.wait_until("it is shown that it stopped", SOON, || watch.stdout().contains("stopped"));
+    }
+}
