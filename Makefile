@@ -12,7 +12,8 @@
 # make corpus CORPUS=DIR  imports files of other process managers that others wrote, DIR/supervisord/*.conf, and compares with
 #               what is known of each, *.expected.json
 # make bench    how long the generator takes, against `cp -r` and podman's generator; how soon a server's readiness is
-#               known, against shell and s6; and Knot Resolver as a group, against its package: tables in markdown
+#               known, against shell and s6; what plan and status of 300 processes take; and Knot Resolver as a group,
+#               against its package: tables in markdown
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -42,6 +43,8 @@ prerequisites:
 	[ -n "$$(find /usr/lib -name libc.a -print -quit)" ] || want+=(libc6-dev); \
 	command -v mount >/dev/null || want+=(mount); \
 	command -v groff >/dev/null || want+=(groff-base); \
+	command -v zsh >/dev/null || want+=(zsh); \
+	command -v fish >/dev/null || want+=(fish); \
 	command -v mmdebstrap >/dev/null || want+=(mmdebstrap); \
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || want+=(debian-archive-keyring); \
 	for program in $(PROGRAMS); do \
@@ -239,7 +242,16 @@ bench: prerequisites
 	echo; \
 	$(SUDO) python3 tests/bench/readiness target/release/copse-notify "$$rivals" $(ROUNDS)
 	@echo
+	@$(MAKE) --no-print-directory bench-command
+	@echo
 	@$(MAKE) --no-print-directory bench-knot
+
+# The CPU time of plan and status, of 300 processes.
+.PHONY: bench-command
+bench-command: prerequisites roots
+	@$(CARGO) build --quiet --release
+	@export COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(CURDIR)/target/release}"; \
+	$(CARGO) run --quiet $(AS_ROOT) --example bench-command -- $(ROUNDS)
 
 # Some 70 s a round: most of it is waiting for what comes after a kill.
 KNOT_ROUNDS := 10
