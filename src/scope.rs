@@ -35,6 +35,15 @@ pub const NOTIFY_PROGRAM: &str = match option_env!("COPSE_NOTIFY_PROGRAM") {
 };
 
 impl Scope {
+    /// What wants the target of a group that is enabled, unless its file says otherwise.
+    #[must_use]
+    pub fn boot_target(self) -> &'static str {
+        match self {
+            Self::System => "multi-user.target",
+            Self::User => "default.target",
+        }
+    }
+
     /// Where an administrator (or a user) puts drop-ins for units, as people write it.
     #[must_use]
     pub fn drop_ins(self) -> &'static str {

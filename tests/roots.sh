@@ -34,14 +34,14 @@ die() {
 
 # What the situations need inside. dbus-user-session is the bus of `systemd --user`; polkitd is only
 # ever started by the bus, when someone who isn't root asks for something. wrk asks a web server without pause. ssh is
-# for `copse --host`.
+# for `copse --host`. debhelper and rpm make packages that have groups in them, as tests/booted/packagers.rs does.
 packages() { # SUITE
     local common="systemd systemd-sysv dbus dbus-user-session procps iproute2 util-linux passwd"
     common+=" python3 openssl redis-server knot-dnsutils"
     case $1 in
         bullseye) echo "$common" ;;
-        bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client" ;;
-        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart" ;;
+        bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client debhelper rpm" ;;
+        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart debhelper rpm" ;;
         podman) echo podman ;;
         # A root of its own, whose files no other machine has in memory: shared pages count in parts.
         knot) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 knot-resolver6" ;;

@@ -75,6 +75,10 @@ pub(super) fn write_static(context: &Context, tree: &mut UnitTree) {
     unit.push(Section::Unit, "Description", Value::plain(context.title()));
     context.documentation(&mut unit);
     mark(&mut unit);
+    if context.group.wanted_by.is_empty() {
+        // It is there to be enabled; with `wanted-by` in the file, who disables it would have the file against them.
+        unit.push(Section::Install, "WantedBy", Value::fixed(context.group.scope.boot_target()));
+    }
     install(context, &mut unit);
     tree.file(name, &unit);
 }

@@ -66,7 +66,7 @@ fn install<'m>(m: &'m Machine, name: &str) -> Group<'m> {
     m.group(name, &group_file)
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("the example's folder is there");
     let paths = entries.map(|entry| entry.expect("a directory that can be read").path());
     paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()

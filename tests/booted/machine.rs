@@ -173,8 +173,9 @@ impl Machine {
         self.write_bytes(path, text.as_bytes(), 0o755);
     }
 
+    /// Writes a file, and the directories it needs.
     #[track_caller]
-    fn write_bytes(&self, path: &str, bytes: &[u8], mode: u32) {
+    pub fn write_bytes(&self, path: &str, bytes: &[u8], mode: u32) {
         let parent = Path::new(path).parent().and_then(Path::to_str).expect("a file is in a directory");
         if self.open(parent, OFlags::DIRECTORY, 0).is_err() {
             self.ok(&["mkdir", "-p", "--", parent]);
@@ -190,10 +191,16 @@ impl Machine {
     /// A file's text.
     #[track_caller]
     pub fn read(&self, path: &str) -> String {
+        String::from_utf8_lossy(&self.read_bytes(path)).into_owned()
+    }
+
+    /// A file's content.
+    #[track_caller]
+    pub fn read_bytes(&self, path: &str) -> Vec<u8> {
         let file = self.open(path, OFlags::RDONLY, 0).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut bytes = Vec::new();
         fs::File::from(file).read_to_end(&mut bytes).unwrap_or_else(|error| panic!("{path}: {error}"));
-        String::from_utf8_lossy(&bytes).into_owned()
+        bytes
     }
 
     /// Whether there is a file, directory or link of that name (a link needn't lead anywhere).

@@ -35,6 +35,7 @@ mod judging;
 mod machine;
 mod needrestarted;
 mod packaged;
+mod packagers;
 mod planning;
 mod pool;
 mod probes;
@@ -105,6 +106,7 @@ const SITUATIONS: &[&[Situation]] = &[
     packaged::SITUATIONS,
     removed::SITUATIONS,
     needrestarted::SITUATIONS,
+    packagers::SITUATIONS,
     probes::SITUATIONS,
     health::SITUATIONS,
     run::SITUATIONS,

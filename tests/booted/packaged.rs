@@ -1,7 +1,7 @@
 //! The Debian package, installed with apt on machines that have nothing of copse's otherwise.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use crate::machine::{BOOT_LIMIT, Boot, Machine};
 use crate::scope::Scope;
 use crate::situation::{Situation, situation};
 use crate::stage::built_programs;
+use crate::version::Version;
 
 pub const SITUATIONS: &[Situation] = &[
     // Not on 247: the package is for Debian 12 and later.
@@ -42,45 +43,60 @@ const MEMBERS: [&str; 3] = ["pack-manager.service", "pack-worker@1.service", "pa
 /// What autopkgtest(1) runs on the installed package.
 const AUTOPKGTEST: &str = include_str!("../../packaging/debian/tests/group");
 
-/// The package's bytes, made of the programs that the other situations try.
-fn package() -> &'static [u8] {
-    static PACKAGE: OnceLock<Vec<u8>> = OnceLock::new();
-    PACKAGE.get_or_init(|| {
-        let built = built_programs().expect("the programs are built");
-        let work = tempfile::tempdir().expect("a temporary directory");
-        let output = Command::new("make")
-            .args(["--silent", "--no-print-directory", "deb-of-built"])
-            .arg(format!("BUILT={}", built.display()))
-            .arg(format!("DEBS={}", work.path().join("deb").display()))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("make can be started");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let directory = printed.lines().last().unwrap_or_default();
-        let is_it = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with("copse_") && name.ends_with(".deb")
-        };
-        let mut files = fs::read_dir(directory).expect("the packages are there").map(|entry| entry.unwrap().path());
-        fs::read(files.find(is_it).expect("copse_*.deb")).expect("a file just made")
-    })
+/// The bytes of one of copse's packages, made of the programs that the other situations try.
+pub fn package(name: &str) -> &'static [u8] {
+    static MADE: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
+    MADE.get_or_init(make_packages).get(name).unwrap_or_else(|| panic!("no {name}_*.deb"))
+}
+
+/// By their names.
+fn make_packages() -> BTreeMap<String, Vec<u8>> {
+    let built = built_programs().expect("the programs are built");
+    let work = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new("make")
+        .args(["--silent", "--no-print-directory", "deb-of-built"])
+        .arg(format!("BUILT={}", built.display()))
+        .arg(format!("DEBS={}", work.path().join("deb").display()))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("make can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let directory = printed.lines().last().unwrap_or_default();
+    let files = fs::read_dir(directory).expect("the packages are there").map(|entry| entry.unwrap().path());
+    let packages = files.filter(|path| path.extension().is_some_and(|extension| extension == "deb"));
+    let named = packages.map(|path| {
+        let name = path.file_name().and_then(|file| file.to_str()?.split('_').next()).expect("NAME_VERSION_ARCH.deb");
+        (name.to_owned(), fs::read(&path).expect("a file just made"))
+    });
+    named.collect()
 }
 
 /// A machine of its own with the package installed, and nothing else of copse's.
 pub fn installed(m: &Machine) -> Machine {
-    let boot = Boot::bare(m.version()).unwrap_or_else(|why| panic!("{why:?}"));
-    let boot = boot.write("/root/copse.deb", package()).write("/root/autopkgtest", AUTOPKGTEST);
+    with_packages(m.version(), &["copse"])
+}
+
+/// A machine of its own with these packages of copse's installed, and nothing else of copse's.
+pub fn with_packages(version: Version, packages: &[&str]) -> Machine {
+    let mut boot = Boot::bare(version).unwrap_or_else(|why| panic!("{why:?}"));
+    for name in packages {
+        boot = boot.write(&format!("/root/{name}.deb"), package(name));
+    }
     let mut machine = boot.start().unwrap_or_else(|why| panic!("{why:?}"));
     machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
     assert!(!machine.exists("/usr/bin/copse"), "a machine without copse");
-    apt(&machine, "install /root/copse.deb");
+    let files: Vec<String> = packages.iter().map(|name| format!("/root/{name}.deb")).collect();
+    apt(&machine, &format!("install {}", files.join(" ")));
     machine
 }
 
-/// Runs apt-get.
-pub fn apt(machine: &Machine, words: &str) {
-    machine.sh(&format!("DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root {words} >&2"));
+/// What apt said; it has to succeed.
+pub fn apt(machine: &Machine, words: &str) -> String {
+    let script = format!("DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root {words} 2>&1");
+    let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
+    assert_eq!(output.status, 0, "apt-get {words}: {}", output.stdout);
+    output.stdout
 }
 
 fn start(machine: &Machine) -> [u32; 3] {
@@ -92,6 +108,7 @@ fn start(machine: &Machine) -> [u32; 3] {
 
 fn a_group_file_beside_the_installed_package_starts(m: &Machine) {
     let machine = installed(m);
+    machine.write("/root/autopkgtest", AUTOPKGTEST);
     let said = machine.sh("sh /root/autopkgtest");
     assert!(said.ends_with("all as it should be"), "{said}");
     for path in [

@@ -55,6 +55,11 @@ fn the_target_alone_is_for_a_package_with_a_group_file() {
     assert!(made[0].0 == "shop.target" && made[0].1.contains("\nX-CopseGroup=yes\n"), "{made:?}");
     assert!(made[0].1.ends_with("\n[Install]\nWantedBy=multi-user.target\n"), "{made:?}");
     assert_eq!(compile(&root, "etc/copse/shop.toml", &["--only-target", "--cpus", "2"]).status, 2);
+    // Also without `wanted-by` it can be enabled.
+    let root = Root::new(&[("plain", "[process.a]\nexec = \"/bin/a\"\n")]);
+    assert_eq!(compile(&root, "etc/copse/plain.toml", &["--only-target"]).status, 0);
+    let text = &below(&root.path("out"))[0].1;
+    assert!(text.ends_with("\n[Install]\nWantedBy=multi-user.target\n"), "{text}");
 }
 
 #[test]

@@ -40,11 +40,7 @@ pub(super) fn look(path: &Path) -> Found {
 
 /// The text: the mark by which the generator knows it, and what wants it.
 pub(super) fn text(group: &GroupName, scope: Scope, wanted_by: &[String]) -> String {
-    let default = match scope {
-        Scope::System => "multi-user.target",
-        Scope::User => "default.target",
-    };
-    let wanted = if wanted_by.is_empty() { default.to_owned() } else { wanted_by.join(" ") };
+    let wanted = if wanted_by.is_empty() { scope.boot_target().to_owned() } else { wanted_by.join(" ") };
     format!("{HEADER}\n[Unit]\nDescription={group}\nX-CopseGroup=yes\n\n[Install]\nWantedBy={wanted}\n")
 }
 

@@ -1,0 +1,221 @@
+//! A package that has a group in it, as a packager makes it: `examples/package`, built by the debhelper (or rpmbuild) of each
+//! suite, installed, upgraded under load, and removed.
+
+mod visitor;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::asking::{copse, expect};
+use crate::machine::Machine;
+use crate::packaged::{apt, installed, with_packages};
+use crate::scope::{Output, Scope};
+use crate::situation::{Situation, situation};
+use crate::version::Version;
+
+use visitor::Visitors;
+
+pub const SITUATIONS: &[Situation] = &[
+    // Not on 247: the package is for Debian 12 and later.
+    situation!(an_upgrade_of_a_package_with_a_group_loses_no_visit, [V252, V257, V262]),
+    situation!(what_the_administrator_stopped_or_disabled_outlives_an_upgrade, [V252, V257, V262]),
+    situation!(an_upgrade_whose_program_does_not_start_leaves_the_others_serving, [V252, V257, V262]),
+    situation!(an_upgrade_that_does_not_go_with_a_drop_in_leaves_all_as_it_was, [V252, V257, V262]),
+];
+
+const SOON: Duration = Duration::from_secs(60);
+
+const STORE: &str = "tally-store.service";
+const MANAGER: &str = "tally-manager.service";
+const WEB: [&str; 3] = ["tally-web@1.service", "tally-web@2.service", "tally-web@3.service"];
+
+/// Where the source is while it is built.
+const SOURCE: &str = "/root/package";
+
+/// The versions of the package: each with a change of its source. The programs tell their version, so they all change.
+const VERSIONS: &[(&str, &str)] = &[
+    ("1", "true"),
+    // Its web program ends at once.
+    ("1.1", r#"sed -i '/^    notify/i\    sys.exit("it is bad")' web"#),
+    // Its manager has another name.
+    ("1.2", "sed -i 's/^.process.manager./[process.keeper]/' tally.toml"),
+    ("2", "true"),
+];
+
+/// Puts the example on the machine, as it is in `examples/`.
+fn place_source(machine: &Machine) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/package");
+    let files = crate::examples::files_below(&source);
+    for path in files {
+        let name = path.strip_prefix(&source).expect("it is below").to_str().expect("a plain name");
+        let text = fs::read(&path).expect("an example is there");
+        let mode = if text.starts_with(b"#!") { 0o755 } else { 0o644 };
+        machine.write_bytes(&format!("{SOURCE}/{name}"), &text, mode);
+    }
+}
+
+/// The packages of all [`VERSIONS`], built once by the debhelper of this suite.
+fn built(version: Version) -> Arc<BTreeMap<&'static str, Vec<u8>>> {
+    static BUILT: Mutex<BTreeMap<Version, Arc<BTreeMap<&str, Vec<u8>>>>> = Mutex::new(BTreeMap::new());
+    let known = |version| BUILT.lock().unwrap_or_else(PoisonError::into_inner).get(&version).cloned();
+    if let Some(built) = known(version) {
+        return built;
+    }
+    let machine = with_packages(version, &["copse", "dh-copse"]);
+    place_source(&machine);
+    let packages = VERSIONS.iter().map(|(number, change)| {
+        let script = format!(
+            "cp -a {SOURCE} /root/{number} && cd /root/{number} && sed -i '1s/(1)/({number})/' debian/changelog && {change} && \
+             dpkg-checkbuilddeps -I && dpkg-buildpackage --no-sign --build=binary --no-check-builddeps 2>&1"
+        );
+        let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
+        assert_eq!(output.status, 0, "{output:?}");
+        (*number, machine.read_bytes(&format!("/root/tally_{number}_all.deb")))
+    });
+    let built = Arc::new(packages.collect());
+    BUILT.lock().unwrap_or_else(PoisonError::into_inner).insert(version, Arc::clone(&built));
+    built
+}
+
+/// A machine with copse, and all versions of the package in /root.
+fn administrators(m: &Machine) -> Machine {
+    let packages = built(m.version());
+    let machine = installed(m);
+    for (number, package) in packages.iter() {
+        machine.write_bytes(&format!("/root/tally_{number}.deb"), package, 0o644);
+    }
+    machine
+}
+
+fn install(machine: &Machine, number: &str) -> String {
+    apt(machine, &format!("--allow-downgrades install /root/tally_{number}.deb"))
+}
+
+fn pids<const N: usize>(machine: &Machine, units: [&str; N]) -> [u32; N] {
+    units.map(|unit| machine.pid(unit))
+}
+
+fn is_enabled(machine: &Machine) -> String {
+    machine.try_systemctl(&["is-enabled", "tally.target"]).stdout.trim().to_owned()
+}
+
+fn failed_units(machine: &Machine) -> String {
+    machine.systemctl(&["list-units", "--failed", "--plain", "--no-legend"])
+}
+
+#[track_caller]
+fn is_configured(machine: &Machine, number: &str) {
+    let state = machine.ok(&["dpkg-query", "--show", "--showformat=${Version} ${Status}", "tally"]);
+    assert_eq!(state, format!("{number} install ok installed"));
+}
+
+fn an_upgrade_of_a_package_with_a_group_loses_no_visit(m: &Machine) {
+    let machine = administrators(m);
+    install(&machine, "1");
+    assert_eq!(
+        (is_enabled(&machine).as_str(), machine.property("tally.target", "ActiveState")),
+        ("enabled", "active".into())
+    );
+    let visitors = Visitors::new(&machine);
+    visitors.see("1", SOON);
+    the_manager_may_restart_the_web(&machine);
+    let (store, manager, web) = (machine.pid(STORE), machine.pid(MANAGER), pids(&machine, WEB));
+    install(&machine, "2");
+    visitors.see("2", SOON);
+    is_configured(&machine, "2");
+    assert_eq!(machine.pid(STORE), store, "it is to be kept");
+    assert_ne!(machine.pid(MANAGER), manager);
+    assert_eq!(machine.property(MANAGER, "StatusText"), "version 2");
+    assert!(pids(&machine, WEB).iter().all(|pid| !web.contains(pid)), "all are new");
+    visitors.lost_nothing();
+    let status = copse(&machine, &["status", "tally"]);
+    assert!(status.stdout.contains("store") && status.stdout.contains("outdated"), "{status:?}");
+    assert_eq!(failed_units(&machine), "");
+
+    apt(&machine, "remove tally");
+    assert_eq!(machine.run(&["pgrep", "-u", "tally"]).status, 1, "nobody of it runs");
+    assert!(
+        !machine.exists("/usr/lib/copse/tally.toml") && !machine.exists("/run/systemd/generator/tally-web@.service")
+    );
+    apt(&machine, "purge tally");
+    // The example itself is in copse's package; /run/systemd/units is systemd's own memory.
+    let find = "find /etc /usr /var /run/systemd -name doc -prune -o -path /var/lib/dpkg -prune -o -path /run/systemd/units -prune -o \
+                -name '*tally*' -print";
+    assert_eq!(machine.sh(find), "", "nothing is left of it");
+    assert_eq!(machine.systemctl(&["list-units", "--all", "--plain", "--no-legend", "tally*", "copse-*@tally*"]), "");
+    assert_eq!(failed_units(&machine), "");
+}
+
+/// What its user asks for is granted by the rule in the package.
+fn the_manager_may_restart_the_web(machine: &Machine) {
+    let before = pids(machine, WEB);
+    machine.systemctl(&["reload", MANAGER]);
+    machine.wait(MANAGER, "StatusText", "version 1, restarted 3 of 3", SOON);
+    assert!(pids(machine, WEB).iter().all(|pid| !before.contains(pid)));
+}
+
+fn what_the_administrator_stopped_or_disabled_outlives_an_upgrade(m: &Machine) {
+    let machine = administrators(m);
+    install(&machine, "1");
+    let active = |unit: &str| machine.property(unit, "ActiveState") == "active";
+    machine.systemctl(&["stop", WEB[1], MANAGER]);
+    let before = pids(&machine, [WEB[0], WEB[2]]);
+    install(&machine, "2");
+    assert_eq!([WEB[1], MANAGER].map(active), [false; 2]);
+    assert!(pids(&machine, [WEB[0], WEB[2]]).iter().all(|pid| !before.contains(pid)));
+    machine.systemctl(&["stop", "tally.target"]);
+    install(&machine, "1");
+    assert_eq!((active("tally.target"), is_enabled(&machine).as_str()), (false, "enabled"));
+    // Of a package that comes back that isn't known any more; whether it is enabled, is.
+    apt(&machine, "remove tally");
+    install(&machine, "1");
+    assert!(active("tally.target") && active(WEB[1]));
+    machine.systemctl(&["disable", "tally.target"]);
+    apt(&machine, "remove tally");
+    install(&machine, "1");
+    assert_eq!((active("tally.target"), is_enabled(&machine).as_str()), (false, "disabled"));
+    assert_eq!(failed_units(&machine), "");
+}
+
+fn an_upgrade_whose_program_does_not_start_leaves_the_others_serving(m: &Machine) {
+    let machine = administrators(m);
+    install(&machine, "1");
+    let visitors = Visitors::new(&machine);
+    visitors.see("1", SOON);
+    let (store, others) = (machine.pid(STORE), pids(&machine, [WEB[1], WEB[2]]));
+    let said = install(&machine, "1.1");
+    is_configured(&machine, "1.1");
+    assert!(said.contains("copse: tally: stopped at web@1"), "{said}");
+    assert_eq!(machine.pid(STORE), store);
+    assert_eq!(pids(&machine, [WEB[1], WEB[2]]), others);
+    assert_ne!(machine.property(WEB[0], "ActiveState"), "active");
+    // Another upgrade, which repairs it.
+    install(&machine, "2");
+    visitors.see("2", SOON);
+    assert!(pids(&machine, WEB).iter().all(|pid| !others.contains(pid)));
+    assert_eq!(machine.pid(STORE), store);
+    visitors.lost_nothing();
+    assert_eq!(failed_units(&machine), "");
+}
+
+fn an_upgrade_that_does_not_go_with_a_drop_in_leaves_all_as_it_was(m: &Machine) {
+    let machine = administrators(m);
+    install(&machine, "1");
+    machine.write("/etc/copse/tally.toml.d/10-local.toml", "[process.manager]\nnice = 5\n");
+    expect(&copse(&machine, &["apply", "tally"]), 0, &["manager"]);
+    let all = || (machine.pid(STORE), machine.pid(MANAGER), pids(&machine, WEB));
+    let before = all();
+    let said = install(&machine, "1.2");
+    is_configured(&machine, "1.2");
+    assert!(said.contains("10-local.toml") && said.contains("manager"), "{said}");
+    assert_eq!(all(), before);
+    machine.kill_and_wait(MANAGER);
+    machine.remove("/etc/copse/tally.toml.d");
+    let applied: Output = copse(&machine, &["apply", "tally"]);
+    expect(&applied, 0, &["keeper"]);
+    assert_eq!(machine.property(MANAGER, "ActiveState"), "inactive");
+    assert_eq!(machine.property("tally-keeper.service", "StatusText"), "version 1.2");
+}
