@@ -1,12 +1,14 @@
 //! A package that has a group in it, as a packager makes it: `examples/package`, built by the debhelper (or rpmbuild) of each
 //! suite, installed, upgraded under load, and removed.
 
+mod compiled;
+mod rpm;
 mod visitor;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::asking::{copse, expect};
@@ -16,6 +18,8 @@ use crate::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
 use crate::version::Version;
 
+use compiled::an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told;
+use rpm::an_upgrade_by_rpm_loses_no_visit;
 use visitor::Visitors;
 
 pub const SITUATIONS: &[Situation] = &[
@@ -24,6 +28,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(what_the_administrator_stopped_or_disabled_outlives_an_upgrade, [V252, V257, V262]),
     situation!(an_upgrade_whose_program_does_not_start_leaves_the_others_serving, [V252, V257, V262]),
     situation!(an_upgrade_that_does_not_go_with_a_drop_in_leaves_all_as_it_was, [V252, V257, V262]),
+    situation!(nothing_is_touched_where_the_policy_or_the_packager_says_so, [V252, V257, V262]),
+    situation!(an_upgrade_by_rpm_loses_no_visit, [V252, V257, V262]),
+    situation!(an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told, [V252, V257, V262]),
 ];
 
 const SOON: Duration = Duration::from_secs(60);
@@ -43,6 +50,8 @@ const VERSIONS: &[(&str, &str)] = &[
     // Its manager has another name.
     ("1.2", "sed -i 's/^.process.manager./[process.keeper]/' tally.toml"),
     ("2", "true"),
+    // It leaves more to the administrator.
+    ("3", r"printf '\noverride_dh_copse:\n\tdh_copse --no-enable --no-apply\n' >>debian/rules"),
 ];
 
 /// Puts the example on the machine, as it is in `examples/`.
@@ -57,35 +66,40 @@ fn place_source(machine: &Machine) {
     }
 }
 
-/// The packages of all [`VERSIONS`], built once by the debhelper of this suite.
-fn built(version: Version) -> Arc<BTreeMap<&'static str, Vec<u8>>> {
-    static BUILT: Mutex<BTreeMap<Version, Arc<BTreeMap<&str, Vec<u8>>>>> = Mutex::new(BTreeMap::new());
-    let known = |version| BUILT.lock().unwrap_or_else(PoisonError::into_inner).get(&version).cloned();
-    if let Some(built) = known(version) {
-        return built;
-    }
-    let machine = with_packages(version, &["copse", "dh-copse"]);
-    place_source(&machine);
-    let packages = VERSIONS.iter().map(|(number, change)| {
-        let script = format!(
-            "cp -a {SOURCE} /root/{number} && cd /root/{number} && sed -i '1s/(1)/({number})/' debian/changelog && {change} && \
-             dpkg-checkbuilddeps -I && dpkg-buildpackage --no-sign --build=binary --no-check-builddeps 2>&1"
-        );
-        let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
-        assert_eq!(output.status, 0, "{output:?}");
-        (*number, machine.read_bytes(&format!("/root/tally_{number}_all.deb")))
-    });
-    let built = Arc::new(packages.collect());
-    BUILT.lock().unwrap_or_else(PoisonError::into_inner).insert(version, Arc::clone(&built));
-    built
+/// What was built on one machine, by file name: the packages of all [`VERSIONS`] and their variants.
+type Packages = BTreeMap<String, Vec<u8>>;
+
+/// All packages, built once by the debhelper and the rpmbuild of this suite.
+fn built(version: Version) -> &'static Packages {
+    static BUILT: [OnceLock<Packages>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
+    BUILT[version as usize].get_or_init(|| {
+        let machine = with_packages(version, &["copse", "dh-copse"]);
+        place_source(&machine);
+        let debs = VERSIONS.iter().map(|(number, change)| build_deb(&machine, number, "", change));
+        let compiled = ["1", "2"].map(|number| build_deb(&machine, number, "-compiled", &compiled::change(version)));
+        debs.chain(compiled).chain(rpm::build(&machine)).collect()
+    })
+}
+
+/// Builds a version of the package with a change of its source; what it is called from then on, and its bytes.
+fn build_deb(machine: &Machine, number: &str, variant: &str, change: &str) -> (String, Vec<u8>) {
+    let (name, directory) = (format!("tally{variant}_{number}.deb"), format!("/root/build{variant}-{number}"));
+    let script = format!(
+        "mkdir {directory}; cp -a {SOURCE} {directory}/tally; cd {directory}/tally; \
+         sed -i '1s/(1)/({number})/' debian/changelog\n{change}\n\
+         dpkg-checkbuilddeps -I; dpkg-buildpackage --no-sign --build=binary --no-check-builddeps 2>&1"
+    );
+    let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
+    assert_eq!(output.status, 0, "{output:?}");
+    (name, machine.read_bytes(&format!("{directory}/tally_{number}_all.deb")))
 }
 
 /// A machine with copse, and all versions of the package in /root.
 fn administrators(m: &Machine) -> Machine {
     let packages = built(m.version());
     let machine = installed(m);
-    for (number, package) in packages.iter() {
-        machine.write_bytes(&format!("/root/tally_{number}.deb"), package, 0o644);
+    for (name, package) in packages {
+        machine.write_bytes(&format!("/root/{name}"), package, 0o644);
     }
     machine
 }
@@ -102,6 +116,10 @@ fn is_enabled(machine: &Machine) -> String {
     machine.try_systemctl(&["is-enabled", "tally.target"]).stdout.trim().to_owned()
 }
 
+fn is_active(machine: &Machine, unit: &str) -> bool {
+    machine.property(unit, "ActiveState") == "active"
+}
+
 fn failed_units(machine: &Machine) -> String {
     machine.systemctl(&["list-units", "--failed", "--plain", "--no-legend"])
 }
@@ -115,38 +133,51 @@ fn is_configured(machine: &Machine, number: &str) {
 fn an_upgrade_of_a_package_with_a_group_loses_no_visit(m: &Machine) {
     let machine = administrators(m);
     install(&machine, "1");
-    assert_eq!(
-        (is_enabled(&machine).as_str(), machine.property("tally.target", "ActiveState")),
-        ("enabled", "active".into())
-    );
-    let visitors = Visitors::new(&machine);
+    assert_eq!((is_enabled(&machine).as_str(), is_active(&machine, "tally.target")), ("enabled", true));
+    upgrade_under_load(&machine, || {
+        install(&machine, "2");
+        is_configured(&machine, "2");
+    });
+    apt(&machine, "remove tally");
+    nobody_runs(&machine);
+    apt(&machine, "purge tally");
+    nothing_is_left(&machine);
+}
+
+/// From version 1, which runs, to version 2.
+fn upgrade_under_load(machine: &Machine, upgrade: impl FnOnce()) {
+    let visitors = Visitors::new(machine);
     visitors.see("1", SOON);
-    the_manager_may_restart_the_web(&machine);
-    let (store, manager, web) = (machine.pid(STORE), machine.pid(MANAGER), pids(&machine, WEB));
-    install(&machine, "2");
+    the_manager_may_restart_the_web(machine);
+    let (store, manager, web) = (machine.pid(STORE), machine.pid(MANAGER), pids(machine, WEB));
+    upgrade();
     visitors.see("2", SOON);
-    is_configured(&machine, "2");
     assert_eq!(machine.pid(STORE), store, "it is to be kept");
     assert_ne!(machine.pid(MANAGER), manager);
     assert_eq!(machine.property(MANAGER, "StatusText"), "version 2");
-    assert!(pids(&machine, WEB).iter().all(|pid| !web.contains(pid)), "all are new");
+    assert!(pids(machine, WEB).iter().all(|pid| !web.contains(pid)), "all are new");
     visitors.lost_nothing();
-    let status = copse(&machine, &["status", "tally"]);
+    let status = copse(machine, &["status", "tally"]);
     assert!(status.stdout.contains("store") && status.stdout.contains("outdated"), "{status:?}");
-    assert_eq!(failed_units(&machine), "");
+    assert_eq!(failed_units(machine), "");
+}
 
-    apt(&machine, "remove tally");
+/// After a removal.
+fn nobody_runs(machine: &Machine) {
     assert_eq!(machine.run(&["pgrep", "-u", "tally"]).status, 1, "nobody of it runs");
     assert!(
         !machine.exists("/usr/lib/copse/tally.toml") && !machine.exists("/run/systemd/generator/tally-web@.service")
     );
-    apt(&machine, "purge tally");
+}
+
+/// After a purge.
+fn nothing_is_left(machine: &Machine) {
     // The example itself is in copse's package; /run/systemd/units is systemd's own memory.
-    let find = "find /etc /usr /var /run/systemd -name doc -prune -o -path /var/lib/dpkg -prune -o -path /run/systemd/units -prune -o \
-                -name '*tally*' -print";
+    let find = "find /etc /usr /var/lib /run/systemd -name doc -prune -o -path /var/lib/dpkg -prune -o \
+                -path /run/systemd/units -prune -o -name '*tally*' -print";
     assert_eq!(machine.sh(find), "", "nothing is left of it");
     assert_eq!(machine.systemctl(&["list-units", "--all", "--plain", "--no-legend", "tally*", "copse-*@tally*"]), "");
-    assert_eq!(failed_units(&machine), "");
+    assert_eq!(failed_units(machine), "");
 }
 
 /// What its user asks for is granted by the rule in the package.
@@ -160,7 +191,7 @@ fn the_manager_may_restart_the_web(machine: &Machine) {
 fn what_the_administrator_stopped_or_disabled_outlives_an_upgrade(m: &Machine) {
     let machine = administrators(m);
     install(&machine, "1");
-    let active = |unit: &str| machine.property(unit, "ActiveState") == "active";
+    let active = |unit: &str| is_active(&machine, unit);
     machine.systemctl(&["stop", WEB[1], MANAGER]);
     let before = pids(&machine, [WEB[0], WEB[2]]);
     install(&machine, "2");
@@ -178,6 +209,22 @@ fn what_the_administrator_stopped_or_disabled_outlives_an_upgrade(m: &Machine) {
     install(&machine, "1");
     assert_eq!((active("tally.target"), is_enabled(&machine).as_str()), (false, "disabled"));
     assert_eq!(failed_units(&machine), "");
+}
+
+fn nothing_is_touched_where_the_policy_or_the_packager_says_so(m: &Machine) {
+    let machine = administrators(m);
+    install(&machine, "1");
+    let before = (machine.pid(MANAGER), pids(&machine, WEB));
+    machine.write_program("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n");
+    install(&machine, "2");
+    assert_eq!((machine.pid(MANAGER), pids(&machine, WEB)), before);
+    machine.remove("/usr/sbin/policy-rc.d");
+    install(&machine, "3");
+    assert_eq!((machine.pid(MANAGER), pids(&machine, WEB)), before);
+    assert_eq!((is_enabled(&machine).as_str(), is_active(&machine, "tally.target")), ("enabled", true));
+    apt(&machine, "purge tally");
+    install(&machine, "3");
+    assert_eq!((is_enabled(&machine).as_str(), is_active(&machine, "tally.target")), ("disabled", false));
 }
 
 fn an_upgrade_whose_program_does_not_start_leaves_the_others_serving(m: &Machine) {
@@ -198,6 +245,14 @@ fn an_upgrade_whose_program_does_not_start_leaves_the_others_serving(m: &Machine
     assert!(pids(&machine, WEB).iter().all(|pid| !others.contains(pid)));
     assert_eq!(machine.pid(STORE), store);
     visitors.lost_nothing();
+    assert_eq!(failed_units(&machine), "");
+    // The same when it is new: nobody has stopped it, so the repaired one starts it.
+    apt(&machine, "purge tally");
+    install(&machine, "1.1");
+    is_configured(&machine, "1.1");
+    assert_eq!((is_enabled(&machine).as_str(), is_active(&machine, "tally.target")), ("enabled", false));
+    install(&machine, "2");
+    assert!(is_active(&machine, "tally.target") && WEB.iter().all(|unit| is_active(&machine, unit)));
     assert_eq!(failed_units(&machine), "");
 }
 
