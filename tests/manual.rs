@@ -209,3 +209,21 @@ fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
         page.split_once(".\\\" The table.\n").and_then(|(_, rest)| rest.split_once(".SH SEE ALSO")).unwrap().0;
     assert!(written == table, "man/copse-import.1 should have:\n{table}");
 }
+
+#[test]
+fn dh_copse_tells_its_options_and_finds_its_snippets() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/dh");
+    let program = std::fs::read_to_string(directory.join("dh_copse")).unwrap();
+    let (page, code) = program.split_once("=cut").unwrap();
+    let known = options(&page.replace("B<", " "));
+    let named: BTreeSet<String> = code
+        .lines()
+        .filter_map(|line| Some(line.trim().strip_prefix('\'')?.split_once("' => \\$")?.0))
+        .map(|name| format!("--{name}"))
+        .collect();
+    assert!(named.len() >= 3 && named.is_subset(&known), "{named:?} {known:?}");
+    let used: BTreeSet<_> = code.split('\'').filter(|word| word.contains("-copse")).map(str::to_owned).collect();
+    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let there: BTreeSet<_> = names.filter(|name| name.contains("-copse")).collect();
+    assert_eq!(used, there);
+}

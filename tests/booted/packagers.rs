@@ -84,10 +84,16 @@ fn built(version: Version) -> &'static Packages {
 /// Builds a version of the package with a change of its source; what it is called from then on, and its bytes.
 fn build_deb(machine: &Machine, number: &str, variant: &str, change: &str) -> (String, Vec<u8>) {
     let (name, directory) = (format!("tally{variant}_{number}.deb"), format!("/root/build{variant}-{number}"));
+    // For the first all that a packager's command does; the others without its bookkeeping, which takes as long again.
+    let build = if number == "1" {
+        "dpkg-buildpackage --no-sign --build=binary --no-check-builddeps"
+    } else {
+        "debian/rules binary"
+    };
     let script = format!(
         "mkdir {directory}; cp -a {SOURCE} {directory}/tally; cd {directory}/tally; \
          sed -i '1s/(1)/({number})/' debian/changelog\n{change}\n\
-         dpkg-checkbuilddeps -I; dpkg-buildpackage --no-sign --build=binary --no-check-builddeps 2>&1"
+         dpkg-checkbuilddeps -I; {build} 2>&1"
     );
     let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
     assert_eq!(output.status, 0, "{output:?}");
