@@ -8,9 +8,10 @@
 # make deb      Debian packages, in target/deb
 # make install  programs, units and manual pages, below DESTDIR
 # make html     the manual as web pages, in target/manual
-# make fuzz     looks for a text that breaks a promise, for a minute; `make fuzz DURATION=3600` for longer
-# make corpus CORPUS=DIR  imports files of other process managers that others wrote, DIR/supervisord/*.conf, and compares with
-#               what is known of each, *.expected.json
+# make fuzz     looks for a text that breaks a promise, for a minute each as a group file and as what is imported;
+#               `make fuzz DURATION=3600` for longer, `FUZZED=import` for one of them
+# make corpus CORPUS=DIR  imports files of other process managers that others wrote, DIR/supervisord/*.conf and
+#               DIR/procfile/*.{Procfile,env}, and compares with what is known of each: *.expected.json, foreman's rules
 # make bench    how long the generator takes, against `cp -r` and podman's generator; how soon a server's readiness is
 #               known, against shell and s6; what plan and status of 300 processes take; and Knot Resolver as a group,
 #               against its package: tables in markdown
@@ -199,21 +200,27 @@ html: prerequisites
 # tests/invariant does this briefly. cargo-fuzz needs options of rustc that only a nightly takes without
 # RUSTC_BOOTSTRAP; what it finds interesting stays in fuzz/corpus, what it breaks in fuzz/artifacts.
 DURATION := 60
+FUZZED := group import
 .PHONY: fuzz
 fuzz: PROGRAMS := g++
 fuzz: prerequisites
 	$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
-	mkdir -p fuzz/corpus/group
+	mkdir -p fuzz/corpus/group fuzz/corpus/import
 	find tests/cases tests/errors examples -name '*.toml' -type f | \
 	    while read -r file; do cp "$$file" "fuzz/corpus/group/seed-$${file//\//-}"; done
-	RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run group -- \
-	    -dict=fuzz/words -max_total_time=$(DURATION) -max_len=4096 -timeout=10
+	find tests/import -name '*.conf' -o -name Procfile -o -name env | \
+	    while read -r file; do cp "$$file" "fuzz/corpus/import/seed-$${file//\//-}"; done
+	for target in $(FUZZED); do \
+	    RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- \
+	        -dict=fuzz/words -max_total_time=$(DURATION) -max_len=4096 -timeout=10; \
+	done
 
 # --- other people's files ---------------------------------------------------------------------------
 
 CORPUS :=
 .PHONY: corpus
-corpus:
+corpus: PROGRAMS := python3
+corpus: prerequisites
 	$(if $(CORPUS),,$(error make corpus CORPUS=DIR))
 	COPSE_CORPUS="$(abspath $(CORPUS))" $(CARGO) test --test import -- --ignored --nocapture corpus::
 

@@ -1,28 +1,22 @@
 //! What other process managers' files become: a group file that means the same, and notes on what it can't say.
 
+use std::sync::Arc;
+
+use crate::diagnostic::{Place, SourceFile};
+
 pub mod accepted;
 pub mod dotenv;
 pub mod group_file;
 pub mod procfile;
 pub mod supervisord;
 
-/// Something about a line of a file that is imported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// The line, counted from one.
-    pub line: usize,
-    /// What is to be said of it.
-    pub text: String,
-    /// Nothing of the line is imported.
-    pub left_out: bool,
-}
-
-impl Remark {
-    fn new(line: usize, text: impl Into<String>) -> Self {
-        Self { line, text: text.into(), left_out: false }
-    }
-
-    fn left_out(line: usize, text: impl Into<String>) -> Self {
-        Self { left_out: true, ..Self::new(line, text) }
-    }
+/// The lines of a file that may come from anywhere, each with its place. A carriage return alone ends none.
+fn lines(file: &Arc<SourceFile>) -> impl Iterator<Item = (Place, &str)> {
+    let mut start = 0;
+    file.text.split('\n').map(move |line| {
+        let bare = line.strip_suffix('\r').unwrap_or(line);
+        let place = Place::new(file, start..start + bare.len());
+        start += line.len() + 1;
+        (place, bare)
+    })
 }

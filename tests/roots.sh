@@ -20,7 +20,7 @@ umask 022
 cd "$(dirname "$0")"
 
 if [ "$(id -u)" != 0 ]; then
-    exec sudo --preserve-env=COPSE_ROOTS,COPSE_MIRROR,XDG_CACHE_HOME,http_proxy,https_proxy,no_proxy \
+    exec sudo --preserve-env=COPSE_ROOTS,COPSE_MIRROR,XDG_CACHE_HOME,http_proxy,https_proxy,no_proxy,PIP_INDEX_URL,PIP_CERT \
         ./roots.sh "$@"
 fi
 
@@ -34,14 +34,15 @@ die() {
 
 # What the situations need inside. dbus-user-session is the bus of `systemd --user`; polkitd is only
 # ever started by the bus, when someone who isn't root asks for something. wrk asks a web server without pause. ssh is
-# for `copse --host`. debhelper and rpm make packages that have groups in them, as tests/booted/packagers.rs does.
+# for `copse --host`. debhelper and rpm make packages that have groups in them, as tests/booted/packagers.rs does. supervisor
+# and foreman are asked what they read from the files that `copse import` reads.
 packages() { # SUITE
     local common="systemd systemd-sysv dbus dbus-user-session procps iproute2 util-linux passwd"
     common+=" python3 openssl redis-server knot-dnsutils"
     case $1 in
         bullseye) echo "$common" ;;
         bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client debhelper rpm" ;;
-        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart debhelper rpm" ;;
+        forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart debhelper rpm supervisor ruby-foreman" ;;
         podman) echo podman ;;
         # A root of its own, whose files no other machine has in memory: shared pages count in parts.
         knot) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 knot-resolver6" ;;
@@ -64,12 +65,22 @@ debian_suite() { # SUITE
     esac
 }
 
+# honcho reads Procfiles, too, and is no package of Debian's: pip brings it, exactly that wheel.
+honcho="honcho==2.0.0 --hash=sha256:56dcd04fc72d362a4befb9303b1a1a812cba5da283526fbc6509be122918ddf3"
+
 # Debian 11 is installed with a merged /usr, but a root made from its packages alone isn't, and systemd would
 # look for generators in /lib only. The links have to be there before the first package is unpacked.
 extra_options() { # SUITE
     # shellcheck disable=SC2016 # expanded by the hook's shell
-    [ "$1" != bullseye ] ||
-        echo '--setup-hook=for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
+    case $1 in
+        bullseye)
+            echo '--setup-hook=for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
+            ;;
+        forky)
+            echo "--customize-hook=echo '$honcho' | python3 -m pip --quiet install --require-hashes --no-deps" \
+                '--no-compile --root-user-action ignore --requirement /dev/stdin --target "$1/usr/local/lib/honcho"'
+            ;;
+    esac
 }
 
 # The last step of the making. Nothing that a package brought starts by itself: a situation starts what
@@ -106,6 +117,7 @@ install_prerequisites() {
     command -v mmdebstrap >/dev/null || want+=(mmdebstrap)
     command -v mount >/dev/null || want+=(mount) # a minimal Debian is without
     keyring >/dev/null || want+=(debian-archive-keyring)
+    python3 -m pip --version >/dev/null 2>&1 || want+=(python3-pip)
     [ ${#want[@]} = 0 ] && return
     echo "tests/roots.sh: installing ${want[*]}" >&2
     apt-get -q update >&2

@@ -73,6 +73,12 @@ impl Output {
         self.name.clone().or_else(|| toml.and_then(stem)).or_else(|| file.and_then(stem)).unwrap_or_else(fallback)
     }
 
+    /// Says why nothing can be imported at all.
+    fn refuse(&self, diagnostic: &Diagnostic) -> Exit {
+        let _ = write!(stderr(), "{}", self.report.text([diagnostic], &stderr()));
+        Exit::Failed
+    }
+
     /// Prints the report, and writes the group file if there is one.
     fn finish(&self, group_file: Option<&str>, diagnostics: &Diagnostics, summary: &str, next: &[String]) -> Exit {
         let said = self.report.text(diagnostics.iter(), &stderr());
@@ -135,8 +141,9 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), Exit> {
     })
 }
 
-/// A file that is imported, as text.
-fn read(path: PathBuf) -> Result<SourceFile, Diagnostic> {
+/// A file of another process manager's, with its absolute path.
+pub(super) fn read(path: &Path) -> Result<SourceFile, Diagnostic> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let bytes = std::fs::read(&path)
         .map_err(|error| Diagnostic::file(Code::Unreadable, &path, format!("can't be read: {error}")))?;
     let text =

@@ -1,13 +1,18 @@
 //! `.env` files, as foreman reads them and as their authors mean them.
 //!
-//! Nobody wrote down what a `.env` file is. foreman (lib/foreman/env.rb) takes `NAME=` and everything behind it, less one
-//! pair of quotes round the whole. honcho and the `dotenv` libraries also know comments behind a value, blanks round the
-//! `=`, and `export`, and people write files for those. Here both are read; where foreman would have read the line
-//! otherwise, a [`Remark`] says so.
+//! Nobody wrote down what a `.env` file is. foreman takes `NAME=` and everything behind it, less one pair of quotes round
+//! the whole; honcho splits the line as a shell would, and joins the words again; the `dotenv` libraries know comments
+//! behind a value, blanks round the `=`, and `export`. People write files for each of them. Here a line is read as its
+//! author means it; where foreman or honcho would have read it otherwise ([`tools`]), a diagnostic says so.
 
-use super::Remark;
+use std::sync::Arc;
+
+use super::lines;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
 use crate::model::{LONGEST_WORD, is_variable};
 use crate::unit::environment_file::can_hold;
+
+mod tools;
 
 /// A variable and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,35 +28,71 @@ pub struct Variable {
 pub struct DotEnv {
     /// Each variable once, with its last value, in the order in which they first stand.
     pub variables: Vec<Variable>,
-    /// What was left out, or read otherwise than by foreman. No value is in it: they may be secrets.
-    pub remarks: Vec<Remark>,
+    /// What was left out, or read otherwise than by foreman. No value is in it, not even in the excerpt: they may be
+    /// secrets.
+    pub diagnostics: Diagnostics,
 }
 
-/// Reads the text of a `.env` file. Nothing in it is an error.
+/// Reads a `.env` file. Nothing in it is an error.
 #[must_use]
-pub fn read(text: &str) -> DotEnv {
+pub fn read(file: &Arc<SourceFile>) -> DotEnv {
     let mut found = DotEnv::default();
-    for (at, line) in lines(text) {
-        let meant = assignment(line);
-        let (name, value) = match meant {
+    let mut by_honcho: Option<(Place, Vec<&str>)> = None;
+    let shown = shown(file);
+    for ((_, line), (place, _)) in lines(file).zip(lines(&shown)) {
+        let mut say = |code, message| found.diagnostics.push(Diagnostic::new(code, &place, message));
+        let of_honcho = tools::of_honcho(line);
+        if of_honcho.is_err() {
+            say(
+                Code::Otherwise,
+                "honcho refuses the file: a quote isn't closed, or nothing is behind a `\\`".to_owned(),
+            );
+        }
+        let (name, value) = match assignment(line) {
             Ok(Some(meant)) => meant,
             Ok(None) => continue,
             Err(why) => {
-                found.remarks.push(Remark::left_out(at, why));
+                say(Code::LeftOut, why);
                 continue;
             }
         };
-        match of_foreman(line) {
-            None => found.remarks.push(Remark::new(at, format!("`{name}` is taken; foreman leaves the line out"))),
+        match tools::of_foreman(line) {
+            None => say(Code::Otherwise, format!("`{name}` is taken; foreman leaves the line out")),
             Some((_, other)) if other != value => {
                 let what = "without the blanks, quotes or comment that foreman takes for a part of it";
-                found.remarks.push(Remark::new(at, format!("`{name}` is read {what}")));
+                say(Code::Otherwise, format!("`{name}` is read {what}"));
             }
             Some(_) => {}
         }
+        if of_honcho.is_ok_and(|other| other != Some((name.to_owned(), value.clone()))) {
+            let (_, names) = by_honcho.get_or_insert_with(|| (place, Vec::new()));
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         set(&mut found.variables, name, value);
     }
+    // One for all: honcho reads what isn't quoted without its blanks, and many files are full of it.
+    if let Some((place, names)) = by_honcho {
+        let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+        let message = format!(
+            "honcho reads {} otherwise: it takes quotes, backslashes, blanks and `#` in a value as a shell does, joins the words, and leaves what is empty out",
+            names.join(", ")
+        );
+        found.diagnostics.push(Diagnostic::new(Code::Otherwise, place, message));
+    }
     found
+}
+
+/// The file as an excerpt may show it: with the names of variables, and nothing else.
+fn shown(file: &Arc<SourceFile>) -> Arc<SourceFile> {
+    let line = |line: &str| match line.split_once('=') {
+        _ if line.trim().is_empty() => String::new(),
+        Some((name, _)) if name.split_whitespace().all(is_variable) => format!("{name}=…"),
+        _ => "…".to_owned(),
+    };
+    let text = lines(file).map(|(_, text)| line(text)).collect::<Vec<_>>().join("\n");
+    Arc::new(SourceFile { path: file.path.clone(), text })
 }
 
 /// Puts a variable in, in place of the one of its name.
@@ -60,11 +101,6 @@ pub fn set(variables: &mut Vec<Variable>, name: &str, value: String) {
         Some(variable) => variable.value = value,
         None => variables.push(Variable { name: name.to_owned(), value }),
     }
-}
-
-/// The lines of a file that may come from anywhere, with their numbers. A carriage return alone ends none.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)))
 }
 
 /// The variable of a line and what its author means it to be; `None` for a blank line or a comment.
@@ -130,38 +166,20 @@ fn unescaped(inner: &str) -> String {
     value
 }
 
-/// How foreman 0.87 reads the line (lib/foreman/env.rb): `None` if it doesn't.
-fn of_foreman(line: &str) -> Option<(&str, String)> {
-    let (name, written) = line.split_once('=')?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let between = |quote| written.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    is_name.then(|| match (between('\''), between('"')) {
-        (Some(inner), _) => (name, inner.to_owned()),
-        // First every `\n` is replaced, then each `\` that has a character behind it goes.
-        (None, Some(inner)) => (name, {
-            let mut value = String::new();
-            let newlines = inner.replace("\\n", "\n");
-            let mut chars = newlines.chars().peekable();
-            while let Some(c) = chars.next() {
-                match (c, chars.peek()) {
-                    ('\\', Some(next)) if *next != '\n' => value.extend(chars.next()),
-                    _ => value.push(c),
-                }
-            }
-            value
-        }),
-        (None, None) => (name, written.to_owned()),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::At;
+
+    fn file(text: &str) -> Arc<SourceFile> {
+        Arc::new(SourceFile { path: "/srv/.env".into(), text: text.to_owned() })
+    }
 
     fn only(text: &str) -> (Vec<(String, String)>, Vec<String>) {
-        let found = read(text);
+        let found = read(&file(text));
         let pairs = found.variables.into_iter().map(|variable| (variable.name, variable.value)).collect();
-        (pairs, found.remarks.into_iter().map(|remark| remark.text).collect())
+        let said = found.diagnostics.iter().map(|diagnostic| diagnostic.message.clone());
+        (pairs, said.filter(|message| !message.starts_with("honcho ")).collect())
     }
 
     #[test]
@@ -212,6 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn what_honcho_reads_otherwise_is_said_once() {
+        let found = read(&file("A=b\nB=two words\nC='two words'\nD=\nB=three more words\n# it's\n"));
+        let said: Vec<String> = found.diagnostics.iter().map(Diagnostic::line).collect();
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].starts_with("/srv/.env:2:1: note[works-otherwise]: honcho reads `B`, `D` otherwise:"),
+            "{said:?}"
+        );
+        let found = read(&file("A=it's\n"));
+        assert!(found.diagnostics.iter().any(|found| found.message.starts_with("honcho refuses the file")));
+    }
+
+    #[test]
     fn what_is_no_assignment_is_left_out_and_its_text_isnt_repeated() {
         for (line, remark) in [
             ("lol$wut", "not `NAME=value`: left out"),
@@ -233,7 +264,15 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_names_its_line() {
-        assert_eq!(read("A=1\r\n\r\nexport B=2\r\n").remarks[0].line, 3);
+    fn a_diagnostic_shows_the_name_and_no_value() {
+        let found = read(&file("A=1\r\n\r\nexport B=secret\r\nC=x#1\nsecret\n"));
+        let lines: Vec<String> = found.diagnostics.iter().map(Diagnostic::line).collect();
+        assert_eq!(lines[0], "/srv/.env:3:1: note[works-otherwise]: `B` is taken; foreman leaves the line out");
+        assert_eq!(lines[1], "/srv/.env:5:1: warning[left-out]: not `NAME=value`: left out");
+        assert!(lines.iter().all(|line| !line.contains("secret")));
+        for diagnostic in found.diagnostics.iter() {
+            let At::Place(Place { file, .. }) = &diagnostic.at else { panic!("{diagnostic:?}") };
+            assert_eq!(file.text, "A=…\n\nexport B=…\nC=…\n…\n");
+        }
     }
 }

@@ -26,6 +26,7 @@ pub enum Value {
 /// Keys with their values. Each name is there once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
+    above: Vec<String>,
     comments: Vec<String>,
     entries: Vec<Entry>,
 }
@@ -48,6 +49,8 @@ pub struct GroupFile {
     pub setup: Vec<(String, Table)>,
     /// `[process.NAME]`, in this order.
     pub processes: Vec<(String, Table)>,
+    /// Comments that the file ends with.
+    pub end: Vec<String>,
 }
 
 impl GroupFile {
@@ -63,7 +66,11 @@ impl GroupFile {
 
     /// Takes a process out, also of what others are after.
     pub fn remove_process(&mut self, name: &str) {
-        self.processes.retain(|(known, _)| known != name);
+        if let Some(at) = self.processes.iter().position(|(known, _)| known == name) {
+            let (_, table) = self.processes.remove(at);
+            let next = self.processes.get_mut(at).map_or(&mut self.end, |(_, next)| &mut next.above);
+            next.splice(0..0, table.above);
+        }
         for (_, table) in self.processes.iter_mut().chain(&mut self.setup) {
             if let Some(Value::Array(after)) = table.get("after") {
                 let rest: Vec<Value> = after.iter().filter(|other| **other != Value::from(name)).cloned().collect();
@@ -100,6 +107,11 @@ impl Table {
         self.comments.push(comment.into());
     }
 
+    /// Adds a comment above the table that isn't about it: an empty line stands between the two.
+    pub fn comment_above(&mut self, comment: impl Into<String>) {
+        self.above.push(comment.into());
+    }
+
     /// The table at that key, which is made if it isn't there.
     pub fn table(&mut self, name: &str) -> &mut Table {
         let entry = self.entry(name);
@@ -126,7 +138,7 @@ impl Table {
     /// Whether there is neither key nor comment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.comments.is_empty()
+        self.entries.is_empty() && self.comments.is_empty() && self.above.is_empty()
     }
 
     fn entry(&mut self, name: &str) -> &mut Entry {

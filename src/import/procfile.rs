@@ -1,17 +1,20 @@
 //! Procfiles, as foreman and honcho read them.
 //!
-//! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.87, and on honcho/environ.py of honcho 2.0,
+//! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.90, and on honcho/environ.py of honcho 2.0,
 //! which agree but for what is said below.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::Remark;
-use super::dotenv::{Variable, lines};
+use super::dotenv::Variable;
 use super::group_file::{GroupFile, Table, Value};
+use super::lines;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
 use crate::model::{self, Text};
 use crate::scope::Scope;
 use crate::unit::name::ProcessName;
 
+mod foreman;
 mod words;
 use words::Command;
 
@@ -22,15 +25,21 @@ pub struct Entry {
     pub name: String,
     /// The command, a line for `/bin/sh`.
     pub command: String,
-    /// The line, counted from one.
-    pub line: usize,
+    /// Its line.
+    pub place: Place,
 }
 
-/// The entries of a Procfile, and remarks on lines that are none; on comments and empty lines there are none.
+impl Entry {
+    fn otherwise(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Code::Otherwise, &self.place, message)
+    }
+}
+
+/// The entries of a Procfile, and what is to be said of lines that are none; of comments and empty lines it is nothing.
 #[must_use]
-pub fn read(text: &str) -> (Vec<Entry>, Vec<Remark>) {
-    let (mut entries, mut remarks) = (Vec::new(), Vec::new());
-    for (at, line) in lines(text) {
+pub fn read(file: &Arc<SourceFile>) -> (Vec<Entry>, Diagnostics) {
+    let (mut entries, mut diagnostics) = (Vec::new(), Diagnostics::default());
+    for (place, line) in lines(file) {
         let bare = line.trim();
         if bare.is_empty() || bare.starts_with('#') {
             continue;
@@ -38,24 +47,29 @@ pub fn read(text: &str) -> (Vec<Entry>, Vec<Remark>) {
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
-        match line.split_once(':').filter(|(name, _)| is_name(name)) {
-            None => remarks.push(Remark::left_out(at, "not `NAME: COMMAND`: left out, as foreman does")),
-            Some((name, command)) if command.trim().is_empty() => {
-                remarks.push(Remark::left_out(at, format!("`{name}` has no command: left out")));
-            }
+        let why = match line.split_once(':').filter(|(name, _)| is_name(name)) {
+            None => "not `NAME: COMMAND`: left out, as foreman does".to_owned(),
+            Some((name, command)) if command.trim().is_empty() => format!("`{name}` has no command: left out"),
             Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_WORD => {
-                remarks.push(Remark::left_out(
-                    at,
-                    format!("`{name}` has a command that no process can be given: left out"),
-                ));
+                format!("`{name}` has a command that no process can be given: left out")
             }
             Some((name, command)) => {
-                let command = command.trim().to_owned();
-                entries.push(Entry { name: name.to_owned(), command, line: at });
+                entries.push(Entry { name: name.to_owned(), command: trimmed(command).to_owned(), place });
+                continue;
             }
-        }
+        };
+        diagnostics.push(Diagnostic::new(Code::LeftOut, place, why));
     }
-    (entries, remarks)
+    (entries, diagnostics)
+}
+
+/// The command without blanks at its ends, but for one behind a backslash, which is no blank to a shell.
+fn trimmed(command: &str) -> &str {
+    let command = command.trim_start();
+    let bare = command.trim_end();
+    let escaped = bare.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+    let next = command[bare.len()..].chars().next().filter(|_| escaped).map_or(0, char::len_utf8);
+    &command[..bare.len() + next]
 }
 
 /// How many instances of each process, as in foreman's `--formation`.
@@ -159,37 +173,53 @@ pub fn installed(file: &mut GroupFile, procfile: &Path, scope: Scope) {
     }
 }
 
+/// What the entries of a Procfile become.
+#[derive(Debug)]
+pub struct Imported {
+    /// The group file.
+    pub file: GroupFile,
+    /// The name that each entry has there, by its place among the entries; `None` for one that isn't in the formation.
+    pub names: Vec<Option<String>>,
+    /// What isn't as it was.
+    pub diagnostics: Diagnostics,
+}
+
 /// The group that these entries are.
 #[must_use]
-pub fn group(entries: &[Entry], around: &Surroundings<'_>) -> (GroupFile, Vec<Remark>) {
+pub fn group(entries: &[Entry], around: &Surroundings<'_>) -> Imported {
     let mut file = GroupFile::default();
-    let mut remarks = Vec::new();
+    let (mut names, mut diagnostics) = (Vec::new(), Diagnostics::default());
     defaults(&mut file.defaults, around);
     for (index, entry) in entries.iter().enumerate() {
         let number = around.formation.of(&entry.name);
         if number == 0 {
             file.group.comment(format!("Not in the formation, and so not here: {}: {}", entry.name, entry.command));
+            names.push(None);
             continue;
         }
         let setup = entry.name == RELEASE;
         let name = name(&entry.name, &file);
         if name.as_str() != entry.name {
-            remarks.push(Remark::new(entry.line, format!("`{}` is called `{name}` here", entry.name)));
+            diagnostics.push(entry.otherwise(format!("`{}` is called `{name}` here", entry.name)));
         }
         let table = if setup { file.setup(name.as_str()) } else { file.process(name.as_str()) };
         command(table, &entry.command, around);
+        if let Some(why) = foreman::differs(&entry.command, around.variables) {
+            diagnostics.push(entry.otherwise(why));
+        }
         if setup {
             table.comment("Runs to its end before the processes start.");
         }
-        port(table, entry, index, setup, around, &mut remarks);
+        port(table, entry, index, setup, around, &mut diagnostics);
         if number > 1 && setup {
-            remarks.push(Remark::new(entry.line, "`release` runs once, not several times at once"));
+            diagnostics.push(entry.otherwise("`release` runs once, not several times at once"));
         } else if number > 1 {
             table.set("instances", i64::from(number));
         }
         own_name(table, entry, !setup && number > 1);
+        names.push(Some(name.to_string()));
     }
-    (file, remarks)
+    Imported { file, names, diagnostics }
 }
 
 /// What all processes have in common.
@@ -238,13 +268,13 @@ fn port(
     index: usize,
     setup: bool,
     around: &Surroundings<'_>,
-    remarks: &mut Vec<Remark>,
+    diagnostics: &mut Diagnostics,
 ) {
     let port = usize::from(around.port) + index * PORTS;
     let last = port + usize::from(around.formation.of(&entry.name)) - 1;
     let Ok(port) = i64::try_from(port) else { return };
     match last {
-        0 | 65_536.. => remarks.push(Remark::new(entry.line, format!("`{}` has no port: {port} is none", entry.name))),
+        0 | 65_536.. => diagnostics.push(entry.otherwise(format!("`{}` has no port: {port} is none", entry.name))),
         // A step takes no `port`, and hardly needs one.
         _ if setup && !names(&entry.command, "PORT") => {}
         _ if setup => table.table("environment").set("PORT", port),
@@ -260,11 +290,16 @@ fn own_name(table: &mut Table, entry: &Entry, instances: bool) {
     }
 }
 
+/// Whether the name of a variable goes on with this character: to a shell there are no other letters than ASCII's.
+fn goes_on(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric()
+}
+
 /// Whether the command names this variable.
 fn names(command: &str, variable: &str) -> bool {
     command.split('$').skip(1).any(|behind| {
         let name = behind.strip_prefix('{').unwrap_or(behind);
-        name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()))
+        name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(goes_on))
     })
 }
 

@@ -8,5 +8,6 @@ pub mod ini;
 pub mod options;
 pub mod percent;
 mod program;
+mod reader;
 mod shlex;
 pub mod translate;

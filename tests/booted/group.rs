@@ -20,6 +20,11 @@ impl<'m> Group<'m> {
         group
     }
 
+    /// A group whose file the situation had written by a command of copse's.
+    pub fn there(machine: &'m Machine, name: &str) -> Group<'m> {
+        Group { machine, name: name.to_owned() }
+    }
+
     /// `G.target`.
     pub fn target(&self) -> String {
         format!("{}.target", self.name)

@@ -1,4 +1,4 @@
-//! Leaving supervisord: what it reads is what is imported, and what ran under it runs as before.
+//! Leaving supervisord, foreman and honcho: what they read is what is imported, and what ran under them runs as before.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
@@ -12,16 +12,23 @@ use crate::situation::{Situation, situation};
 mod cases;
 #[path = "../import/compare.rs"]
 mod compare;
+mod foremen;
 mod leaving;
+#[path = "../import/procfile.rs"]
+mod procfile;
 #[path = "../import/random.rs"]
 mod random;
+#[path = "../import/random_procfile.rs"]
+mod random_procfile;
 
 use compare::{Input, differences};
+use foremen::foreman_and_honcho_themselves_run_what_is_imported;
 use leaving::what_ran_under_supervisord_runs_as_before;
 
 pub const SITUATIONS: &[Situation] = &[
-    // knot-resolver6 of that Debian brings supervisor along.
+    // That Debian's root has supervisor, foreman and honcho.
     situation!(supervisor_itself_reads_what_is_imported, [V262]),
+    situation!(foreman_and_honcho_themselves_run_what_is_imported, [V262]),
     situation!(what_ran_under_supervisord_runs_as_before, [V262]),
 ];
 

@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use copse::diagnostic::SourceFile;
 use copse::import::dotenv;
 
 use super::compare::Input;
@@ -47,7 +49,8 @@ fn case(path: PathBuf) -> Case {
     }
     files.sort_by_key(|(path, _)| (!path.ends_with("/supervisord.conf"), path.clone()));
     let given = fs::read_to_string(path.join("environment"));
-    let variables = dotenv::read(given.as_deref().unwrap_or_default()).variables;
+    let text = given.as_deref().unwrap_or_default().to_owned();
+    let variables = dotenv::read(&Arc::new(SourceFile { path: path.join("environment"), text })).variables;
     let environment: BTreeMap<String, String> =
         variables.into_iter().map(|variable| (variable.name, variable.value)).collect();
     Case { path, input: Input { files, environment, host: "copse-test".to_owned() }, complete: given.is_ok() }

@@ -156,8 +156,10 @@ fn member(group: &Group, member: &Member, said: &Value) -> Vec<String> {
     let codes = said["exitcodes"].as_array().into_iter().flatten().filter(|code| **code != 0);
     let codes: Vec<String> = codes.map(ToString::to_string).collect();
     same("exitcodes", directive("SuccessExitStatus"), codes.join(" "));
-    same("startretries", directive("StartLimitBurst"), (number(&said["startretries"]).max(0) + 1).to_string());
-    same("stopwaitsecs", directive("TimeoutStopSec"), format!("{}s", number(&said["stopwaitsecs"]).max(1)));
+    if restart != "no" {
+        same("startretries", directive("StartLimitBurst"), (number(&said["startretries"]).max(0) + 1).to_string());
+    }
+    same("stopwaitsecs", seconds(&directive("TimeoutStopSec")), number(&said["stopwaitsecs"]).max(1).to_string());
     let signal = directive("KillSignal");
     let signal = if signal.is_empty() { "SIGTERM" } else { &signal };
     same("stopsignal", signal.to_owned(), text(&said["stopsignal"]).to_owned());
@@ -168,9 +170,21 @@ fn member(group: &Group, member: &Member, said: &Value) -> Vec<String> {
     same("umask", format!("{here:?}"), format!("{umask:?}"));
     // The corpus has numbers of another machine.
     if let Some(user) = said["user"].as_str() {
-        same("user", directive("User"), user.to_owned());
+        let here = Some(directive("User")).filter(|user| !user.is_empty());
+        same("user", here.unwrap_or("root".to_owned()), user.to_owned());
     }
     differing
+}
+
+/// A span as the import writes one.
+fn seconds(span: &str) -> String {
+    let digits = span.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &span[digits.len()..] {
+        "h" => 3600,
+        "min" => 60,
+        _ => 1,
+    };
+    digits.parse::<i64>().map_or_else(|_| span.to_owned(), |number| (number * unit).to_string())
 }
 
 fn number(value: &Value) -> i64 {

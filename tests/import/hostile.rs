@@ -9,7 +9,7 @@ use copse::unit::syntax::skeleton;
 use proptest::prelude::*;
 
 use crate::compare::{Input, group};
-use crate::random;
+use crate::{random, random_procfile, safe};
 
 fn input(text: String) -> Input {
     let files = vec![("/srv/supervisor/supervisord.conf".to_owned(), text)];
@@ -63,6 +63,21 @@ proptest! {
         ending in prop::sample::select(vec!["\n", "\r\n", "\r"]),
     ) {
         units(&input(lines.join(ending)));
+    }
+
+    #[test]
+    fn no_text_of_a_procfile_becomes_a_key_or_a_second_command(
+        procfile in "((web|a|release|_B):? ?)([ -~\t\r\u{1}é\u{2028}\n\"'\\\\#]|\\[process.x\\]\n|exec = |\"\"\"|'''|\\{env:A\\}|\\$PORT){0,40}",
+        env in "([A-C]=?[ -~\n\"'\\\\#\u{1}é]{0,12}\n){0,4}",
+    ) {
+        safe::hold_procfile(&procfile, &env);
+        safe::hold_supervisord(&procfile);
+    }
+
+    #[test]
+    fn what_random_files_say_is_all_that_is_imported(input in random::input(), foreman in random_procfile::input()) {
+        safe::hold_supervisord(&input.files[0].1);
+        safe::hold_procfile(&foreman.procfile, &foreman.env);
     }
 
     #[test]

@@ -5,5 +5,8 @@ mod cases;
 mod compare;
 mod corpus;
 mod hostile;
+mod procfile;
 mod random;
+mod random_procfile;
+mod safe;
 mod snapshots;

@@ -6,6 +6,7 @@ use snapbox::{Data, assert_data_eq};
 
 use crate::cases;
 use crate::compare::group;
+use crate::procfile;
 
 #[test]
 fn each_case_becomes_the_group_file_beside_it() {
@@ -18,6 +19,19 @@ fn each_case_becomes_the_group_file_beside_it() {
         assert_data_eq!(imported.file.to_string(), expected("group.toml"));
         assert_data_eq!(lines, expected("report"));
         group(&imported).unwrap_or_else(|why| panic!("{}: {why}", case.path.display()));
+    }
+}
+
+#[test]
+fn each_procfile_becomes_the_group_file_beside_it() {
+    for (path, input) in procfile::all() {
+        let imported = input.import();
+        let lines: String = imported.diagnostics.iter().map(|diagnostic| diagnostic.line() + "\n").collect();
+        let expected = |name: &str| Data::read_from(&path.join(name), None).raw();
+        assert_data_eq!(imported.text.as_str(), expected("group.toml"));
+        assert_data_eq!(lines, expected("report"));
+        imported.group().unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        assert!(!imported.executions().is_empty());
     }
 }
 

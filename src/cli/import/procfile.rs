@@ -6,8 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::{Exit, Output, complain, create, next, read};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
-use crate::import::Remark;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::import::accepted::accept;
 use crate::import::dotenv::{self, Variable};
 use crate::import::procfile::{self, Entry, Formation, Surroundings};
@@ -53,15 +52,13 @@ impl Procfile {
         let mut diagnostics = Diagnostics::default();
         let (file, variables) = match self.read(&mut diagnostics) {
             Ok(read) => read,
-            Err(why) => {
-                complain(format_args!("{why}"));
-                return Exit::Failed;
-            }
+            Err(why) => return self.output.refuse(&why),
         };
-        let (entries, remarks) = procfile::read(&file.text);
-        say(&file, remarks, &mut diagnostics);
+        let (entries, said) = procfile::read(&file);
+        diagnostics.extend(said);
         match self.import(scope, &file, &entries, variables, &mut diagnostics) {
             Ok((text, group)) => {
+                diagnostics.sort();
                 let summary = format!("{} in group `{group}`", file.path.display());
                 self.output.finish(text.as_deref(), &diagnostics, &summary, &next(scope, &group, &[]))
             }
@@ -70,17 +67,12 @@ impl Procfile {
     }
 
     /// The Procfile, and the variables of the `.env` files.
-    fn read(&self, diagnostics: &mut Diagnostics) -> Result<(Arc<SourceFile>, Vec<Variable>), String> {
-        let read = |path: &Path| {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            read(path).map(Arc::new).map_err(|diagnostic| diagnostic.line())
-        };
-        let file = read(&self.file)?;
+    fn read(&self, diagnostics: &mut Diagnostics) -> Result<(Arc<SourceFile>, Vec<Variable>), Diagnostic> {
+        let file = Arc::new(read(&self.file)?);
         let mut variables = Vec::new();
         for path in &self.env {
-            let file = read(path)?;
-            let found = dotenv::read(&file.text);
-            say(&file, found.remarks, diagnostics);
+            let found = dotenv::read(&Arc::new(read(path)?));
+            diagnostics.extend(found.diagnostics);
             found.variables.into_iter().for_each(|found| dotenv::set(&mut variables, &found.name, found.value));
         }
         let beside = file.path.with_file_name(".env");
@@ -129,8 +121,8 @@ impl Procfile {
             search_path: variables.iter().any(|variable| variable.name == "PATH"),
         };
         let group = self.output.group(Some(&directory));
-        let (mut imported, remarks) = procfile::group(entries, &around);
-        say(file, remarks, diagnostics);
+        let procfile::Imported { file: mut imported, names, diagnostics: said } = procfile::group(entries, &around);
+        diagnostics.extend(said);
         procfile::installed(&mut imported, &file.path, scope);
         if path.is_none() {
             secrets(file, &variables, diagnostics);
@@ -143,8 +135,12 @@ impl Procfile {
             }
         };
         for refused in refused {
-            let message = format!("`{}` can't be a process: {}", refused.process, refused.why);
-            diagnostics.push(Diagnostic::file(Code::NotImported, &file.path, message));
+            let is_it = |name: &Option<String>| name.as_deref() == Some(&refused.process);
+            let Some(entry) = names.iter().position(is_it).and_then(|at| entries.get(at)) else { continue };
+            let message = format!("`{}` can't be a process: {}", entry.name, refused.why);
+            let mut diagnostic = Diagnostic::new(Code::NotImported, &entry.place, message);
+            diagnostic.help = refused.help;
+            diagnostics.push(diagnostic);
         }
         Ok(((!imported.processes.is_empty()).then(|| imported.to_string()), group))
     }
@@ -175,15 +171,5 @@ fn secrets(file: &Arc<SourceFile>, variables: &[Variable], diagnostics: &mut Dia
         );
         let help = "add `--env-file-path PATH`: only root can read that file";
         diagnostics.push(Diagnostic::file(Code::Otherwise, &file.path, message).help(help));
-    }
-}
-
-/// Remarks as diagnostics at their lines.
-fn say(file: &Arc<SourceFile>, remarks: Vec<Remark>, diagnostics: &mut Diagnostics) {
-    for remark in remarks {
-        let start: usize = file.text.split_inclusive('\n').take(remark.line - 1).map(str::len).sum();
-        let length = file.text[start..].lines().next().map_or(0, str::len);
-        let code = if remark.left_out { Code::LeftOut } else { Code::Otherwise };
-        diagnostics.push(Diagnostic::new(code, Place::new(file, start..start + length), remark.text));
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Exit, Output, complain, next, read};
-use crate::diagnostic::{Diagnostic, SourceFile};
+use super::{Exit, Output, next, read};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::import::dotenv;
 use crate::import::supervisord::config::{self, World};
 use crate::import::supervisord::glob;
@@ -44,12 +45,10 @@ impl Supervisord {
         if self.explain {
             return super::print(&explanation());
         }
-        let (files, environment) = match (self.read_files(), self.environment()) {
+        let mut diagnostics = Diagnostics::default();
+        let (files, environment) = match (self.read_files(), self.environment(&mut diagnostics)) {
             (Ok(files), Ok(environment)) => (files, environment),
-            (Err(why), _) | (_, Err(why)) => {
-                complain(format_args!("{why}"));
-                return Exit::Failed;
-            }
+            (Err(why), _) | (_, Err(why)) => return self.output.refuse(&why),
         };
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         let group = self.output.group(self.files.first().map(PathBuf::as_path));
@@ -61,19 +60,16 @@ impl Supervisord {
             count => format!("{count} processes"),
         };
         let summary = format!("{processes} of supervisord's in group `{group}`");
+        diagnostics.extend(imported.diagnostics);
         let next = next(scope, &group, &["systemctl disable --now supervisor"]);
-        self.output.finish(text.as_deref(), &imported.diagnostics, &summary, &next)
+        self.output.finish(text.as_deref(), &diagnostics, &summary, &next)
     }
 
-    fn read_files(&self) -> Result<Vec<SourceFile>, String> {
-        let read = |path: &PathBuf| {
-            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            read(absolute).map_err(|diagnostic| diagnostic.line())
-        };
-        self.files.iter().map(read).collect()
+    fn read_files(&self) -> Result<Vec<SourceFile>, Diagnostic> {
+        self.files.iter().map(|path| read(path)).collect()
     }
 
-    fn environment(&self) -> Result<BTreeMap<String, String>, String> {
+    fn environment(&self, diagnostics: &mut Diagnostics) -> Result<BTreeMap<String, String>, Diagnostic> {
         let mut environment = BTreeMap::new();
         if self.env_from_process {
             // What isn't UTF-8 can't be written into a group file.
@@ -83,9 +79,11 @@ impl Supervisord {
             );
         }
         for path in &self.env {
-            let file = read(path.clone()).map_err(|diagnostic| diagnostic.line())?;
-            let variables = dotenv::read(&file.text).variables;
-            environment.extend(variables.into_iter().map(|variable| (variable.name, variable.value)));
+            let found = dotenv::read(&Arc::new(read(path)?));
+            environment.extend(found.variables.into_iter().map(|variable| (variable.name, variable.value)));
+            // How foreman would have read the file matters to nobody here.
+            let left_out = found.diagnostics.iter().filter(|diagnostic| diagnostic.code == Code::LeftOut);
+            left_out.for_each(|diagnostic| diagnostics.push(diagnostic.clone()));
         }
         Ok(environment)
     }
@@ -99,7 +97,7 @@ fn included(pattern: &str) -> Vec<Result<SourceFile, Diagnostic>> {
     };
     let mut paths = glob::paths(pattern, &names);
     paths.retain(|path| path.symlink_metadata().is_ok());
-    paths.into_iter().map(read).collect()
+    paths.iter().map(|path| read(path)).collect()
 }
 
 /// The table of options.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::environment::{self, Own};
 use crate::diagnostic::{Diagnostics, SourceFile};
-use crate::import::Remark;
 use crate::import::dotenv::Variable;
 use crate::import::group_file::{GroupFile, Table, Value};
 use crate::import::procfile::{self, Entry, Formation};
@@ -50,14 +49,14 @@ pub(super) fn of_procfile(
     path: &Path,
     entries: &[Entry],
     around: &procfile::Surroundings<'_>,
-) -> (Source, Vec<Remark>) {
-    let (mut file, remarks) = procfile::group(entries, around);
+) -> (Source, Diagnostics) {
+    let procfile::Imported { mut file, diagnostics, .. } = procfile::group(entries, around);
     file.group.set("description", format!("{} of {}", file_name(path), around.directory.display()));
     file.defaults.set("restart", "no");
     // foreman's `--timeout`.
     file.defaults.set("timeout-stop-sec", "5s");
     let file = SourceFile { path: path.to_owned(), text: file.to_string() };
-    (Source { name: name.clone(), file: Arc::new(file), drop_ins: Vec::new() }, remarks)
+    (Source { name: name.clone(), file: Arc::new(file), drop_ins: Vec::new() }, diagnostics)
 }
 
 fn file_name(path: &Path) -> String {
@@ -235,7 +234,8 @@ mod tests {
 
     #[test]
     fn a_procfile_is_run_as_foreman_does() {
-        let (entries, _) = procfile::read("web: bin/web $PORT\nrelease: bin/migrate\n");
+        let text = "web: bin/web $PORT\nrelease: bin/migrate\n".to_owned();
+        let (entries, _) = procfile::read(&Arc::new(SourceFile { path: "/srv/app/Procfile".into(), text }));
         let directory = Path::new("/home/u/shop");
         let around = procfile::Surroundings {
             formation: &Formation::default(),

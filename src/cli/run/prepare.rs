@@ -1,17 +1,17 @@
 //! Reads what is to be run, and says what is wrong with it.
 
-use std::io::{ErrorKind, Write as _, stderr};
+use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Run;
 use super::draft::{self, Draft, Surroundings};
 use super::environment;
 use super::place::Place;
 use crate::cli::report::{Color, Format, Report};
-use crate::cli::{Exit, complain, failed};
-use crate::diagnostic::Diagnostics;
+use crate::cli::{Exit, complain, failed, import};
+use crate::diagnostic::{Diagnostics, SourceFile};
 use crate::generator;
-use crate::import::Remark;
 use crate::import::dotenv::{self, DotEnv, Variable};
 use crate::import::procfile::{self, Formation};
 use crate::model::{self, Context, DirectoryKind, Group};
@@ -105,8 +105,7 @@ impl Run {
         port: u16,
         found_by_systemd: bool,
     ) -> Result<Source, Exit> {
-        let text = read(file)?;
-        let (entries, mut remarks) = procfile::read(&text);
+        let (entries, mut diagnostics) = procfile::read(&read(file)?);
         let formation = self.formation.clone().unwrap_or_default();
         known(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
         let around = procfile::Surroundings {
@@ -118,8 +117,8 @@ impl Run {
             search_path: !found_by_systemd,
         };
         let (source, more) = draft::of_procfile(&place.name, file, &entries, &around);
-        remarks.extend(more);
-        remark(file, &remarks);
+        diagnostics.extend(more);
+        show(&diagnostics);
         if entries.iter().all(|entry| formation.of(&entry.name) == 0) {
             complain(format_args!("{} has no process to run", file.display()));
             return Err(Exit::Invalid);
@@ -136,8 +135,8 @@ impl Run {
         };
         let mut all = Vec::new();
         for file in files {
-            let DotEnv { variables, remarks } = dotenv::read(&read(&file)?);
-            remark(&file, &remarks);
+            let DotEnv { variables, diagnostics } = dotenv::read(&read(&file)?);
+            show(&diagnostics);
             for variable in variables {
                 dotenv::set(&mut all, &variable.name, variable.value);
             }
@@ -188,23 +187,14 @@ fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Exi
     Err(Exit::Usage)
 }
 
-fn read(file: &Path) -> Result<String, Exit> {
-    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
-        ErrorKind::NotFound if file.file_name().is_some_and(|name| name == "Procfile") => {
-            let directory = file.parent().unwrap_or(file).display();
-            failed(&format_args!(
-                "there is no Procfile in {directory}; help: `copse run FILE` runs another one, or a group file (*.toml)"
-            ))
-        }
-        _ => failed(&format_args!("{}: {error}", file.display())),
-    })?;
-    String::from_utf8(bytes).map_err(|_| failed(&format_args!("{}: the file isn't UTF-8 text", file.display())))
-}
-
-fn remark(file: &Path, remarks: &[Remark]) {
-    for remark in remarks {
-        complain(format_args!("{}:{}: {}", file.display(), remark.line, remark.text));
+fn read(file: &Path) -> Result<Arc<SourceFile>, Exit> {
+    if file.file_name().is_some_and(|name| name == "Procfile") && !file.exists() {
+        let directory = file.parent().unwrap_or(file).display();
+        return Err(failed(&format_args!(
+            "there is no Procfile in {directory}; help: `copse run FILE` runs another one, or a group file (*.toml)"
+        )));
     }
+    import::read(file).map(Arc::new).map_err(|diagnostic| failed(&diagnostic.line()))
 }
 
 fn invalid(diagnostics: &Diagnostics) -> Exit {

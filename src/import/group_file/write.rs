@@ -22,10 +22,22 @@ impl fmt::Display for GroupFile {
         }
         for (kind, members) in [("setup", &self.setup), ("process", &self.processes)] {
             for (name, table) in members {
+                paragraphs(&table.above, &mut text);
                 section(table, &[kind, name], &mut text);
             }
         }
+        paragraphs(&self.end, &mut text);
         f.write_str(&text)
+    }
+}
+
+/// Comments that stand alone.
+fn paragraphs(texts: &[String], text: &mut String) {
+    for one in texts {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&comments(std::slice::from_ref(one)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::diagnostic::{Diagnostic, Severity, SourceFile};
+use crate::diagnostic::{At, Diagnostic, Severity, SourceFile};
 use crate::model::{Context, Group};
 use crate::scope::Scope;
 use crate::source::Source;
@@ -23,11 +23,24 @@ fn around(formation: &Formation) -> Surroundings<'_> {
     }
 }
 
+fn procfile(text: &str) -> Arc<SourceFile> {
+    Arc::new(SourceFile { path: "/srv/app/Procfile".into(), text: text.to_owned() })
+}
+
+/// What is said, with the lines.
+fn said(diagnostics: &Diagnostics) -> Vec<(usize, String)> {
+    let line = |diagnostic: &Diagnostic| match &diagnostic.at {
+        At::Place(place) => place.line_column().0,
+        At::Path(_) => 0,
+    };
+    diagnostics.iter().map(|diagnostic| (line(diagnostic), diagnostic.message.clone())).collect()
+}
+
 fn imported(text: &str, around: &Surroundings<'_>) -> (String, Vec<(usize, String)>) {
-    let (entries, mut remarks) = read(text);
-    let (file, more) = group(&entries, around);
-    remarks.extend(more);
-    (file.to_string(), remarks.into_iter().map(|remark| (remark.line, remark.text)).collect())
+    let (entries, mut diagnostics) = read(&procfile(text));
+    let imported = group(&entries, around);
+    diagnostics.extend(imported.diagnostics);
+    (imported.file.to_string(), said(&diagnostics))
 }
 
 #[test]
@@ -102,8 +115,10 @@ fn what_the_tools_call_a_process_is_there_for_who_asks() {
 
 #[test]
 fn lines_that_are_no_entry_are_remarked() {
-    let (entries, remarks) = read("\n# c\r\n  # d\nticker ./ticker\nweb :x\n a: b\nb:\nc:  \nd: e \r\nè: f\ng:h");
-    let remarks: Vec<_> = remarks.iter().map(|remark| (remark.line, remark.text.as_str())).collect();
+    let (entries, diagnostics) =
+        read(&procfile("\n# c\r\n  # d\nticker ./ticker\nweb :x\n a: b\nb:\nc:  \nd: e \r\nè: f\ng:h"));
+    let remarks = said(&diagnostics);
+    let remarks: Vec<_> = remarks.iter().map(|(line, text)| (*line, text.as_str())).collect();
     let no_entry = "not `NAME: COMMAND`: left out, as foreman does";
     assert_eq!(
         remarks,
@@ -116,8 +131,16 @@ fn lines_that_are_no_entry_are_remarked() {
             (10, no_entry),
         ]
     );
-    let entries: Vec<_> = entries.iter().map(|entry| (&*entry.name, &*entry.command, entry.line)).collect();
+    let entries: Vec<_> =
+        entries.iter().map(|entry| (&*entry.name, &*entry.command, entry.place.line_column().0)).collect();
     assert_eq!(entries, [("d", "e", 9), ("g", "h", 11)]);
+}
+
+#[test]
+fn a_blank_behind_a_backslash_belongs_to_the_command() {
+    for (line, command) in [("a: b \\  ", "b \\ "), ("a: b \\\\  ", "b \\\\"), ("a:  b  ", "b"), ("a: b \\", "b \\")] {
+        assert_eq!(read(&procfile(line)).0[0].command, command, "{line}");
+    }
 }
 
 #[test]
@@ -202,17 +225,17 @@ proptest! {
         number in 0..4_u16,
         port in 1..u16::MAX,
     ) {
-        let (entries, _) = read(&text);
+        let (entries, _) = read(&procfile(&text));
         let formation = Formation { named: Vec::new(), others: number };
-        let variables = crate::import::dotenv::read(&environment).variables;
-        let (file, _) = group(&entries, &Surroundings {
+        let variables = crate::import::dotenv::read(&procfile(&environment)).variables;
+        let file = group(&entries, &Surroundings {
             formation: &formation,
             port,
             variables: &variables,
             environment_file: in_file.then_some(Path::new("/etc/x")),
             directory: Path::new("/srv/my app"),
             search_path: false,
-        });
+        }).file;
         if file.processes.is_empty() {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! A command of a Procfile, which is a line for `/bin/sh`: its words, where a shell would do no more than split it.
 
+use super::goes_on;
 use crate::model::{Piece, Text};
 use crate::unit::value::is_noncharacter;
 
@@ -147,9 +148,7 @@ fn in_double_quotes<'r>(mut rest: &'r str, word: &mut Word) -> Option<&'r str> {
 fn port<'r>(rest: &'r str, word: &mut Word) -> Option<&'r str> {
     let behind = match rest.strip_prefix("{PORT}") {
         Some(behind) => behind,
-        None => {
-            rest.strip_prefix("PORT").filter(|behind| !behind.starts_with(|c: char| c == '_' || c.is_alphanumeric()))?
-        }
+        None => rest.strip_prefix("PORT").filter(|behind| !behind.starts_with(goes_on))?,
     };
     word.bare = None;
     word.pieces.push(Piece::Env("PORT".to_owned()));
@@ -183,6 +182,7 @@ mod tests {
             ("env A=b x", &["env", "A=b", "x"]),
             ("x '' \"\" a\"\"", &["x", "", "", "a"]),
             ("x a#b '#c' a%b @d ! =e", &["x", "a#b", "#c", "a%b", "@d", "!", "=e"]),
+            ("x $PORTé", &["x", "{env:PORT}é"]),
             ("x '{instance}'", &["x", "{{instance}}"]),
             ("./x", &["./x"]),
             ("x\t y ", &["x", "y"]),

@@ -77,6 +77,8 @@ const fn holds(option: &'static str, why: &'static str) -> Row {
 
 /// The journal instead of files.
 pub const LOGS: &str = "the journal has what it writes (`copse logs`), and journald.conf(5) says how much is kept";
+const CONTROL: &str =
+    "systemctl(1), copse(1) and D-Bus, org.freedesktop.systemd1(5), take its place, and polkit says who may do what";
 const EVENTS: &str = "there are no events: nothing reads what it writes but the journal";
 const DAEMON: &str = "it is about supervisord itself, which isn't there any more";
 const PLUGIN: &str = "an option of a plug-in that supervisord itself doesn't have";
@@ -85,8 +87,18 @@ const PROGRAM: Kind = Kind {
     name: "program:",
     gone: None,
     rows: &[
-        key("command", "exec", "ExecStart=", "the words as they are; `%(process_num)d` is `{instance}`"),
-        key("process_name", "instances", "", "the numbers are formatted as it has them"),
+        key(
+            "command",
+            "exec",
+            "ExecStart=",
+            "the words as they are; `%(process_num)d` is `{instance}`; of `/bin/sh -c`, `shell`",
+        ),
+        key(
+            "process_name",
+            "instances",
+            "",
+            "numbers; formatted where the command, a variable or the directory shows them so",
+        ),
         key("numprocs", "instances", "", ""),
         key("numprocs_start", "first-instance", "", ""),
         key("priority", "after", "After=", "later ones wait until earlier ones are started, and stop first"),
@@ -96,7 +108,7 @@ const PROGRAM: Kind = Kind {
             "startretries",
             "start-limit-burst",
             "StartLimitBurst=",
-            "one more; pauses are `restart-sec` each, and don't grow",
+            "one more, where it is started again at all; pauses are `restart-sec` each, and don't grow",
         ),
         key(
             "autorestart",
@@ -195,27 +207,19 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "eventlistener:",
         gone: Some(
-            "an event listener speaks supervisord's own protocol: `on-failure` names a unit to start when a process fails, and systemd tells everything else over D-Bus",
+            "an event listener speaks supervisord's own protocol: `on-failure` names a unit to start when a process fails, `failure-policy = \"stop\"` stops the group when one gave up, and systemd tells everything else over D-Bus",
         ),
         rows: &[],
     },
-    Kind {
-        name: "unix_http_server",
-        gone: Some("systemctl(1) and copse(1) take its place, and polkit says who may do what"),
-        rows: &[],
-    },
+    Kind { name: "unix_http_server", gone: Some(CONTROL), rows: &[] },
     Kind {
         name: "inet_http_server",
         gone: Some("there is no web page and no port: `systemctl -H` and `journalctl` work over ssh"),
         rows: &[],
     },
-    Kind { name: "supervisorctl", gone: Some("systemctl(1) and copse(1) take its place"), rows: &[] },
+    Kind { name: "supervisorctl", gone: Some(CONTROL), rows: &[] },
     Kind { name: "ctlplugin:", gone: Some("a plug-in of supervisorctl, which isn't there any more"), rows: &[] },
-    Kind {
-        name: "rpcinterface:",
-        gone: Some("supervisord's XML-RPC: systemd has D-Bus, org.freedesktop.systemd1(5)"),
-        rows: &[],
-    },
+    Kind { name: "rpcinterface:", gone: Some(CONTROL), rows: &[] },
 ];
 
 /// The kind of a section by its name.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::config::{Address, Daemon, Names, Outputs, Process, Program, Reader, Socket, give_value, normalized};
+use super::config::{Address, Daemon, Outputs, Process, Program, Socket, normalized};
 use super::datatypes::{self, Autorestart, boolean, integer};
 use super::expanded::Expanded;
 use super::ini::Setting;
 use super::percent::{Named, Wrong};
+use super::reader::{Names, Reader, give_value};
 use super::shlex;
 use crate::diagnostic::Code;
 use crate::model::MOST_INSTANCES;
@@ -90,7 +91,7 @@ impl Reader {
         for at in hidden.into_iter().rev() {
             let program = programs.remove(at);
             let message = format!(
-                "`{}` isn't imported: another program of its group has processes of the same name, and supervisord runs those",
+                "another program of `{}`'s group has processes of the same name, and supervisord runs those",
                 program.name
             );
             self.say(Code::LeftOut, self.ini.sections[program.section].spot, message, None);

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 
 use super::config::{Config, Program, place};
 use super::ini::Spot;
+use super::options::LOGS;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::import::accepted;
 use crate::import::group_file::{GroupFile, Table, Value};
 use crate::scope::Scope;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
+mod left_out;
 mod order;
 mod process;
 mod report;
+mod restarts;
 mod words;
 
 /// What an import comes to.
@@ -54,8 +57,13 @@ struct Translated<'c> {
 }
 
 /// Keys that say what copse does anyway. They are written where `[defaults]` says otherwise.
-const UNSAID: &[(&str, &str)] =
-    &[("restart", "on-failure"), ("kill-mode", "control-group"), ("kill-signal", "SIGTERM"), ("umask", "0022")];
+const UNSAID: &[(&str, &str)] = &[
+    ("restart", "on-failure"),
+    ("kill-mode", "control-group"),
+    ("kill-signal", "SIGTERM"),
+    ("umask", "0022"),
+    ("user", "root"),
+];
 
 /// The group file of these programs, which passes `copse check` unless no program is left.
 #[must_use]
@@ -67,9 +75,12 @@ pub fn translate(config: &Config, group: &GroupName, scope: Scope) -> Imported {
         translated.extend(translation.program(program, name));
     }
     translation.order(&mut translated);
-    translation.report(&mut translated);
+    let logs = translation.report(&mut translated);
     let mut file = GroupFile::default();
     file.group.comment(header(config));
+    if logs {
+        file.group.comment(format!("Log files aren't written: {LOGS}."));
+    }
     let boot = if scope == Scope::System { "multi-user.target" } else { "default.target" };
     file.group.set("wanted-by", vec![boot]);
     let (mut members, mut sections) = (Vec::new(), Vec::new());
@@ -91,6 +102,7 @@ pub fn translate(config: &Config, group: &GroupName, scope: Scope) -> Imported {
         let file = config.files.first().map_or_else(PathBuf::new, |file| file.path.clone());
         translation.diagnostics.push(Diagnostic::file(Code::NotImported, file, error));
     }
+    translation.leave_word(&mut file, &sections);
     members.retain(|member: &Member| file.processes.iter().any(|(name, _)| *name == member.process));
     file.lift();
     leave_unsaid(&mut file);
@@ -191,17 +203,26 @@ impl Translation<'_> {
     }
 }
 
-/// The names of the instances, as `process_name` formats the numbers; `None` where there is one process.
+/// The names of the instances: the numbers, shown as the command or a variable shows them, so that `{instance}` says the
+/// same; plain numbers, which can be scaled, where nothing shows them. `None` where there is one process.
 fn instances(program: &Program) -> Option<Vec<String>> {
     if program.processes.len() < 2 {
         return None;
     }
     let numbers = program.first..;
-    let format = program.pattern.as_ref().and_then(|pattern| words::number_format(&pattern.name));
+    let format = program.pattern.as_ref().and_then(|pattern| {
+        let named = words::number_format(&pattern.name);
+        let values = pattern.environment.iter().map(|(_, value)| value);
+        let texts = || pattern.argv.iter().chain(values.clone()).chain(&pattern.directory);
+        let shown = || texts().filter_map(words::number_format);
+        shown().find(|format| Some(*format) == named).or_else(|| shown().next())
+    });
+    // Where each process has to be looked at by itself, nobody knows what is shown.
+    let unknown = program.pattern.is_none();
     let name = |number: i64| format.map_or_else(|| number.to_string(), |format| format.number(number));
     let names: Vec<String> = numbers.clone().take(program.processes.len()).map(name).collect();
     let distinct: BTreeSet<&String> = names.iter().collect();
-    if distinct.len() == names.len() && names.iter().all(|name| InstanceName::new(name).is_some()) {
+    if !unknown && distinct.len() == names.len() && names.iter().all(|name| InstanceName::new(name).is_some()) {
         return Some(names);
     }
     Some((0..program.processes.len()).map(|number| number.to_string()).collect())

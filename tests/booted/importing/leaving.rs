@@ -4,25 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::compare::{Input, normalized};
+use crate::group::Group;
 use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::scope::Scope;
 
-const CONF: &str = "/srv/leaving/supervisord.conf";
+/// Debian's, which includes what is in conf.d.
+const CONF: &str = "/etc/supervisor/supervisord.conf";
+const CONF_D: &str = "/etc/supervisor/conf.d/leaving.conf";
 
 /// Redis and a web server from Debian's packages, and stand-ins for what ends in all the ways there are.
 const PROGRAMS: &str = r#"
-[unix_http_server]
-file=/run/leaving/supervisor.sock
-
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
-
-[supervisorctl]
-serverurl=unix:///run/leaving/supervisor.sock
-
 [supervisord]
-pidfile=/run/leaving/supervisord.pid
-logfile=/run/leaving/supervisord.log
 environment=SHARED="from all",WHERE="%(here)s"
 
 [program:redis]
@@ -45,6 +37,12 @@ environment=SHARED="mine",PERCENT="100%%",QUOTED='a "b" \c',NUMBER="%(process_nu
 [program:signalled]
 command=/srv/leaving/signalled "two words" $HOME 'a\b' %%h {instance}
 stopsignal=USR1
+
+[program:stubborn]
+command=/srv/leaving/stubborn
+autostart=false
+startsecs=0
+stopwaitsecs=2
 
 [program:ends-well]
 command=/srv/leaving/ends ends-well 0
@@ -88,6 +86,9 @@ while True:
     signal.pause()
 "#;
 
+/// Takes no notice of being told to end.
+const STUBBORN: &str = "#!/bin/sh\ntrap : TERM\nwhile :; do sleep 1; done\n";
+
 /// Counts its starts, and ends with the status that it is told.
 const ENDS: &str = "#!/bin/sh\necho start >>\"/run/leaving/$1.starts\"\nexit \"$2\"\n";
 
@@ -99,6 +100,7 @@ struct Seen {
     argv: Vec<String>,
     environment: BTreeMap<String, String>,
     user: String,
+    groups: Vec<String>,
     directory: String,
     umask: String,
 }
@@ -115,7 +117,7 @@ struct Supervisord<'m>(&'m Machine);
 
 impl Supervisord<'_> {
     fn ctl(&self, words: &[&str]) -> String {
-        self.0.run(&[&["supervisorctl", "-c", CONF], words].concat()).stdout
+        self.0.run(&[&["supervisorctl"], words].concat()).stdout
     }
 }
 
@@ -155,33 +157,59 @@ const STAYING: &[&str] = &["redis:redis", "web:web_01", "web:web_02", "web:web_0
 pub fn what_ran_under_supervisord_runs_as_before(m: &Machine) {
     m.ok(&["mkdir", "-p", "/srv/leaving/www", "/run/leaving"]);
     m.ok(&["chmod", "1777", "/run/leaving"]);
-    m.write(CONF, PROGRAMS);
+    m.write(CONF_D, PROGRAMS);
     m.write_program("/srv/leaving/signalled", SIGNALLED);
     m.write_program("/srv/leaving/ends", ENDS);
+    m.write_program("/srv/leaving/stubborn", STUBBORN);
 
-    let daemon: Spawned = m.spawn(&["supervisord", "--nodaemon", "-c", CONF]);
+    m.ok(&["systemctl", "enable", "--now", "supervisor.service"]);
     let before = observe(m, &Supervisord(m));
-    m.ok(&["supervisorctl", "-c", CONF, "shutdown"]);
-    assert_eq!(daemon.finish(SOON).status, 0);
-    m.sh("rm -f /run/leaving/*");
-
     let file = "/etc/copse/leaving.toml";
     m.ok(&["mkdir", "-p", "/etc/copse"]);
     let imported = m.run(&["copse", "import", "supervisord", CONF, "--output", file]);
     assert_eq!(imported.status, 11, "{}", imported.stderr);
+    let group = Group::there(m, "leaving");
     m.ok(&["copse", "check", "leaving"]);
-    let group = m.group("leaving", &m.read(file));
-    group.start();
+
+    while_supervisord_runs_nothing_is_taken_over(m, &group);
+    m.ok(&["systemctl", "disable", "--now", "supervisor.service"]);
+    m.sh("rm -f /run/leaving/*");
+    let started = m.run(&["copse", "start", "leaving"]);
+    assert_eq!(started.status, 0, "{}{}{}", started.stdout, started.stderr, group.account());
     let after = observe(m, &Imported(m, units()));
     assert_eq!(after, before);
+    assert_eq!(m.run(&["copse", "plan", "--exit-code", "leaving"]).status, 0);
     drop(group);
-    m.sh("rm -rf /run/leaving /srv/leaving");
+    m.sh(&format!("rm -rf /run/leaving /srv/leaving {CONF_D}"));
+}
+
+/// An apply has systemd read the group and starts nothing of it. Who starts it too early is told what can't be started,
+/// and why; what runs under supervisord isn't touched.
+fn while_supervisord_runs_nothing_is_taken_over(m: &Machine, group: &Group<'_>) {
+    let supervisord = Supervisord(m);
+    let pids = || STAYING.iter().map(|name| supervisord.pid(name)).collect::<Vec<_>>();
+    let before = pids();
+    let plan = m.run(&["copse", "plan", "--exit-code", "leaving"]);
+    assert_eq!(plan.status, 7, "{}{}", plan.stdout, plan.stderr);
+    assert!(plan.stdout.contains("nothing is started"), "{}", plan.stdout);
+    let applied = m.run(&["copse", "apply", "leaving"]);
+    assert_eq!(applied.status, 0, "{}{}{}", applied.stdout, applied.stderr, group.account());
+    assert_eq!(m.property("leaving.target", "ActiveState"), "inactive");
+    assert_eq!(m.property("leaving-web@01.service", "LoadState"), "loaded");
+    assert_eq!(pids(), before);
+    m.ok(&["copse", "start", "leaving"]);
+    m.wait_until("the web servers gave up", SOON, || {
+        let status = m.run(&["copse", "status", "leaving"]);
+        status.status == 8 && status.stdout.matches("Address already in use").count() == 3
+    });
+    m.ok(&["copse", "stop", "leaving"]);
+    assert_eq!(pids(), before);
 }
 
 /// The unit that each of supervisord's processes is in the group.
 fn units() -> BTreeMap<String, String> {
     let input = Input {
-        files: vec![(CONF.to_owned(), PROGRAMS.to_owned())],
+        files: vec![(CONF_D.to_owned(), PROGRAMS.to_owned())],
         environment: BTreeMap::new(),
         host: String::new(),
     };
@@ -198,10 +226,11 @@ fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
     m.wait_until("Redis answers", SOON, || {
         m.run(&["redis-cli", "-s", "/run/leaving/redis.sock", "ping"]).stdout.trim() == "PONG"
     });
-    let fetch = "import sys, urllib.request; urllib.request.urlopen('http://127.0.0.1:8103/supervisord.conf')";
+    let fetch = "import sys, urllib.request; urllib.request.urlopen('http://127.0.0.1:8103/ends')";
     m.wait_until("the last web server answers", SOON, || m.run(&["python3", "-c", fetch]).status == 0);
     let seen = STAYING.iter().map(|name| seen(m, by.pid(name).expect("it runs"))).collect();
-    let mut happened = Vec::new();
+    let mut happened =
+        vec![format!("{} web servers", m.run(&["pgrep", "-fc", "http.server --bind 127.0.0.1"]).stdout.trim())];
     for (name, signal) in
         [("web:web_02", "KILL"), ("web:web_03", "TERM"), ("web:web_01", "SEGV"), ("redis:redis", "KILL")]
     {
@@ -213,6 +242,11 @@ fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
     by.stop("signalled:signalled");
     m.wait_until("it was told to end", SOON, || m.exists("/run/leaving/signal"));
     happened.push(format!("stopped by {}", m.read("/run/leaving/signal")));
+    by.start("stubborn:stubborn");
+    m.wait_until("it runs", SOON, || by.pid("stubborn:stubborn").is_some());
+    by.stop("stubborn:stubborn");
+    m.wait_until("it was killed", SOON, || by.pid("stubborn:stubborn").is_none());
+    happened.push("who doesn't end when told to is killed".to_owned());
     let starts = |name: &str| m.run(&["cat", &format!("/run/leaving/{name}.starts")]).stdout.lines().count();
     for name in ["ends-well", "expects-three", "never-again", "ends-badly", "always-again"] {
         by.start(&format!("{name}:{name}"));
@@ -248,7 +282,17 @@ fn seen(m: &Machine, pid: u32) -> Seen {
         argv: texts("cmdline"),
         environment: environment.collect(),
         user: m.ok(&["id", "-nu", &field("Uid:")]),
+        groups: groups(&status),
         directory: normalized(&m.ok(&["readlink", &format!("/proc/{pid}/cwd")])),
         umask: field("Umask:"),
     }
+}
+
+/// The group, and all that the process is a member of.
+fn groups(status: &str) -> Vec<String> {
+    let words =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().split_whitespace();
+    let mut others: Vec<String> = words("Groups:").map(str::to_owned).collect();
+    others.sort();
+    words("Gid:").take(1).map(str::to_owned).chain(others).collect()
 }

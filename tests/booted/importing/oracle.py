@@ -12,13 +12,14 @@ import shlex
 import signal
 import sys
 
-from supervisor import options
+from supervisor import datatypes, options
 
 options.name_to_uid = lambda name: name
 options.gid_for_uid = lambda uid: 0
 options.colon_separated_user_group = lambda text: text
 options.existing_directory = lambda path: path
 options.existing_dirpath = lambda path: path
+datatypes.existing_dirpath = options.existing_dirpath
 
 
 def restart(value):
@@ -36,11 +37,13 @@ def words(command):
 def program(process, daemon):
     # What a process doesn't say it has from supervisord itself, which is daemonized there.
     inherited = lambda own, its: its if own is None else own
+    # A relative one is relative to that.
+    directory = daemon.directory if process.directory is None else os.path.join(daemon.directory or "", process.directory)
     return {
         "name": process.name,
         "argv": words(process.command),
         "environment": process.environment,
-        "directory": inherited(process.directory, daemon.directory),
+        "directory": directory,
         "umask": inherited(process.umask, daemon.umask),
         "user": inherited(process.uid, daemon.user),
         "autostart": process.autostart,

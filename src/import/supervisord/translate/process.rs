@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::Translation;
+use super::restarts::span;
 use super::words::{self, Numbered};
 use crate::diagnostic::Code;
 use crate::import::group_file::{Table, Value};
-use crate::import::supervisord::config::{Address, Process, Program, give_value, normalized};
-use crate::import::supervisord::datatypes::Autorestart;
+use crate::import::supervisord::config::{Address, Process, Program, normalized};
 use crate::import::supervisord::expanded::{Expanded, Part};
+use crate::import::supervisord::ini::{Setting, Spot};
+use crate::import::supervisord::reader::give_value;
 use crate::model::{self, Piece, Text};
 use crate::scope::Scope;
-
-/// What systemd takes for a clean end, and supervisord doesn't: a death by one of these (systemd.service(5), "Restart=").
-const CLEAN_SIGNALS: &str = "SIGHUP SIGINT SIGPIPE SIGTERM";
 
 /// The soft limit of open files that systemd gives anyway (systemd-system.conf(5), "DefaultLimitNOFILE=").
 const FILES: i64 = 1024;
@@ -49,7 +48,7 @@ impl Translation<'_> {
         for (process, name) in program.processes.iter().zip(names) {
             let mut own = Table::default();
             if argv.is_none() && process.argv != first.argv {
-                own.set("exec", self.command(program, process)?);
+                set_command(&mut own, self.command(program, process)?);
             }
             let is_common = |name: &Expanded| common.environment.iter().any(|(known, _)| known == name);
             let variables = process.environment.iter().filter(|(name, _)| !is_common(name));
@@ -68,15 +67,12 @@ impl Translation<'_> {
     fn run(&mut self, program: &Program, process: &Process, table: &mut Table) -> Option<()> {
         self.directory(program, process, table);
         let command = self.command(program, process)?;
-        table.set("exec", command);
+        let key = set_command(table, command);
         let mut seen = BTreeSet::new();
         let variables = process.argv.iter().flat_map(|word| &word.0).filter_map(variable);
         let open: Vec<String> = variables.filter(|name| seen.insert(name.clone())).collect();
         if !open.is_empty() {
-            table.comment_at(
-                "exec",
-                format!("from the process's environment, which has to set it: {}", open.join(", ")),
-            );
+            table.comment_at(key, format!("from the process's environment, which has to set it: {}", open.join(", ")));
         }
         self.environment(program, process, table);
         self.search_path(process, table);
@@ -161,7 +157,7 @@ impl Translation<'_> {
             let mut leave_out = |why: String, help: Option<&str>| {
                 let message = format!("the variable `{name}` isn't imported: {why}");
                 table.comment(message.clone());
-                self.say(Code::LeftOut, self.spot(program.section, "environment"), message, help);
+                self.say(Code::LeftOut, self.spot_of_variable(program, &name), message, help);
             };
             if let Some(variable) = value.open() {
                 leave_out(format!("`%(ENV_{variable})s` has no value"), Some(&give_value(variable)));
@@ -173,6 +169,15 @@ impl Translation<'_> {
                 leave_out("it has the process's number between braces".to_owned(), None);
             }
         }
+    }
+
+    /// Where a variable is set: in the program's own environment, or in that of all.
+    fn spot_of_variable(&self, program: &Program, name: &str) -> Spot {
+        let ini = &self.config.ini;
+        let own = ini.get(&ini.sections[program.section], "environment");
+        let common = ini.section("supervisord").and_then(|section| ini.get(section, "environment"));
+        let sets = |setting: &&Setting| setting.value.contains(name);
+        own.filter(sets).or(common).map_or(ini.sections[program.section].spot, |setting| setting.spot)
     }
 
     /// supervisord looks for programs in the `PATH` that the process gets, systemd in its own.
@@ -212,85 +217,10 @@ impl Translation<'_> {
         }
     }
 
-    fn restarts(&mut self, program: &Program, table: &mut Table) {
-        let (retries, seconds) = (program.startretries.max(0), program.startsecs.max(0));
-        let word = match program.autorestart {
-            Autorestart::Always => "always",
-            Autorestart::Unexpected => "on-failure",
-            Autorestart::Never => "no",
-        };
-        table.set("restart", word);
-        let expected: Vec<i64> =
-            program.exitcodes.iter().map(|code| i64::from(*code)).filter(|code| *code != 0).collect();
-        if !expected.is_empty() {
-            table.set("success-exit-status", expected);
-        }
-        // Where all others have it, one line in `[defaults]` says it for all; to `always` it makes no difference.
-        let all_have_it = || {
-            let has = |other: &Program| other.autorestart == Autorestart::Unexpected && other.exitcodes.contains(&0);
-            self.config.programs.iter().all(|other| other.autorestart == Autorestart::Always || has(other))
-                && self.config.programs.iter().any(has)
-        };
-        if program.autorestart == Autorestart::Unexpected || program.autorestart == Autorestart::Always && all_have_it()
-        {
-            let unexpected_zero = program.autorestart == Autorestart::Unexpected && !program.exitcodes.contains(&0);
-            let zero = if unexpected_zero { "0 " } else { "" };
-            table.table("service").set("RestartForceExitStatus", format!("{zero}{CLEAN_SIGNALS}"));
-        }
-        let burst = retries.saturating_add(1).min(i64::from(i32::MAX));
-        table.set("start-limit-burst", burst);
-        if seconds > 1 {
-            // A start that fails takes up to `startsecs`, and the pause behind it a second.
-            table.set(
-                "start-limit-interval-sec",
-                format!("{}s", burst.saturating_mul(seconds.saturating_add(1)).min(1 << 40)),
-            );
-        }
-        self.say_about_restarts(program, retries, seconds);
-    }
-
-    fn say_about_restarts(&mut self, program: &Program, retries: i64, seconds: i64) {
-        let name = &program.name;
-        let starts = retries.saturating_add(1);
-        if program.autorestart == Autorestart::Always && seconds == 0 {
-            let message = format!(
-                "supervisord starts `{name}` again for ever and without a pause, as `startsecs` is 0; here it pauses for a second and gives up after {starts} starts in a row"
-            );
-            self.say(
-                Code::Otherwise,
-                self.spot(program.section, "startsecs"),
-                message,
-                Some("`start-limit-burst` says after how many"),
-            );
-        }
-        if program.autorestart == Autorestart::Never && seconds > 0 && retries > 0 {
-            let message = format!(
-                "where a start of `{name}` ends within {seconds}s, supervisord tries again, up to {retries} times; `restart = \"no\"` doesn't"
-            );
-            self.say(
-                Code::Otherwise,
-                self.spot(program.section, "autorestart"),
-                message,
-                Some("write `restart = \"on-failure\"` where it should be tried"),
-            );
-        }
-        if program.autorestart != Autorestart::Never && retries > 3 {
-            let message = format!(
-                "supervisord pauses a second longer before each of the {retries} times that it tries again; here each pause is a second"
-            );
-            self.say(
-                Code::Otherwise,
-                self.spot(program.section, "startretries"),
-                message,
-                Some("`restart-sec` makes them longer"),
-            );
-        }
-    }
-
     fn stops(&mut self, program: &Program, table: &mut Table) {
         table.set("kill-signal", program.stopsignal.as_str());
         // To systemd, zero is no limit.
-        table.set("timeout-stop-sec", format!("{}s", program.stopwaitsecs.clamp(1, 1 << 40)));
+        table.set("timeout-stop-sec", span(program.stopwaitsecs.max(1)));
         table.set("kill-mode", if program.stopasgroup { "control-group" } else { "mixed" });
     }
 
@@ -351,6 +281,20 @@ impl Translation<'_> {
         }
         Some(())
     }
+}
+
+/// Sets `exec`, or `shell` where that is what it says. To a shell `{env:NAME}` isn't one word.
+fn set_command(table: &mut Table, command: Value) -> &'static str {
+    if let Value::Array(words) = &command
+        && let [Value::String(shell), Value::String(option), Value::String(script)] = &words[..]
+        && (shell.as_str(), option.as_str()) == ("/bin/sh", "-c")
+        && !script.contains("{env:")
+    {
+        table.set("shell", script.as_str());
+        return "shell";
+    }
+    table.set("exec", command);
+    "exec"
 }
 
 fn variable(part: &Part) -> Option<String> {
