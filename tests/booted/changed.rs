@@ -19,35 +19,35 @@ const GROUP: &str = r#"
 "#;
 
 fn every_verb_says_in_one_shape_whether_anything_changed(m: &Machine) {
-    let group = m.group("told", GROUP);
+    let group = m.group("shaped", GROUP);
     // Each verb, what it is about, and whether it changes anything the first and the second time.
     for (words, name, first, second) in [
-        (&["start", "told"][..], "told", true, false),
-        (&["start", "told/a"], "told/a", false, false),
-        (&["apply", "told"], "told", false, false),
-        (&["restart", "told/a"], "told/a", true, true),
-        (&["reload", "told/a"], "told/a", true, true),
-        (&["freeze", "told/a"], "told/a", true, false),
-        (&["thaw", "told/a"], "told/a", true, false),
-        (&["scale", "told/w", "3"], "told/w", true, false),
-        (&["scale", "told/w", "--reset"], "told/w", true, false),
-        (&["hold", "told/a"], "told/a", true, false),
-        (&["release", "told/a"], "told/a", true, false),
-        (&["setup", "told/step"], "told/step", false, false),
-        (&["setup", "--force", "told/step"], "told/step", true, true),
-        (&["enable", "told"], "told", true, false),
-        (&["disable", "told"], "told", true, false),
-        (&["stop", "told/a"], "told/a", true, false),
-        (&["reset-failed", "told"], "told", false, false),
+        (&["start", "shaped"][..], "shaped", true, false),
+        (&["start", "shaped/a"], "shaped/a", false, false),
+        (&["apply", "shaped"], "shaped", false, false),
+        (&["restart", "shaped/a"], "shaped/a", true, true),
+        (&["reload", "shaped/a"], "shaped/a", true, true),
+        (&["freeze", "shaped/a"], "shaped/a", true, false),
+        (&["thaw", "shaped/a"], "shaped/a", true, false),
+        (&["scale", "shaped/w", "3"], "shaped/w", true, false),
+        (&["scale", "shaped/w", "--reset"], "shaped/w", true, false),
+        (&["hold", "shaped/a"], "shaped/a", true, false),
+        (&["release", "shaped/a"], "shaped/a", true, false),
+        (&["setup", "shaped/step"], "shaped/step", false, false),
+        (&["setup", "--force", "shaped/step"], "shaped/step", true, true),
+        (&["enable", "shaped"], "shaped", true, false),
+        (&["disable", "shaped"], "shaped", true, false),
+        (&["stop", "shaped/a"], "shaped/a", true, false),
+        (&["reset-failed", "shaped"], "shaped", false, false),
         // A signal that changes nothing for who ignores it; it was sent all the same.
-        (&["kill", "-s", "CONT", "told/w"], "told/w", true, true),
-        (&["stop", "told"], "told", true, false),
+        (&["kill", "-s", "CONT", "shaped/w"], "shaped/w", true, true),
+        (&["stop", "shaped"], "shaped", true, false),
     ] {
         for changed in [first, second] {
             let output = copse(m, &[words, &["--json"]].concat());
             assert_eq!(output.status, 0, "{words:?}: {output:?}");
             let value: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
-            assert_eq!((&value["group"], &value["name"]), (&"told".into(), &name.into()), "{words:?}");
+            assert_eq!((&value["group"], &value["name"]), (&"shaped".into(), &name.into()), "{words:?}");
             assert_eq!(value["changed"], changed, "{words:?}: {value}");
             let units = value["units"].as_array().expect("a list");
             assert!(units.iter().all(|unit| unit["action"].is_string() && unit["unit"].is_string()), "{value}");
