@@ -43,6 +43,7 @@ impl<'a> Member<'a> {
         };
         match key {
             "start" | "ready" | "essential" => !self.timed(),
+            "non-blocking" => self.own.get("listen").is_some(),
             "health" => self.stays() && self.own.get("watchdog-sec").is_none(),
             "watchdog-sec" => self.stays() && !self.has("health"),
             "restart" if matches!(word, "always" | "on-success") => !self.ends(),

@@ -167,6 +167,7 @@ pub const KEYS: &[Key] = &[
     own("instance", PROCESS, Shape::Named(INSTANCE)),
     own("on-calendar", PROCESS, Shape::Texts),
     own("listen", PROCESS, Shape::Listen),
+    service("non-blocking", PROCESS | DEFAULTS, "NonBlocking", Kind::Boolean),
     own("ready", RUNNING, Shape::Ready),
     own("health", RUNNING, Shape::Health),
     own("essential", PROCESS | DEFAULTS, Shape::Is(Kind::Boolean)),

@@ -226,6 +226,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
         let runtime: Vec<_> = own.flat_map(|directory| &directory.names).chain(shared).collect();
         socket::check_places(&sockets, &runtime, entry.node.place, diagnostics);
     }
+    socket::check_mode(table, instances.as_ref().map_or(1, BTreeMap::len), &sockets, diagnostics);
     let first = directories::first(&service.directories, around.shared);
     let names = Names { directories: &first, ..names };
     let change = change(table, has_instances, &service, &names, diagnostics);

@@ -1,7 +1,7 @@
 //! `listen`: the sockets of a process.
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::document::{Node, Spot, Value};
+use crate::document::{Node, Spot, Table, Value};
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{invalid, shown, wrong_type};
 use crate::model::{DirectoryKind, Piece, Socket, Text};
@@ -38,6 +38,29 @@ pub fn read(node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Ve
         diagnostics.push(invalid(node, "`listen` has no address"));
     }
     sockets
+}
+
+/// Instances that share a socket share its `O_NONBLOCK` as well, which systemd sets or clears whenever it starts one of
+/// them (systemd issue 29600): what an event loop set for itself is gone then. Which of the two a program needs, only its
+/// author knows: one that blocks in accept(2) can't go on where that fails.
+pub fn check_mode(table: &Table, instances: usize, sockets: &[Socket], diagnostics: &mut Diagnostics) {
+    let Some(listen) = table.get("listen") else {
+        if let Some(entry) = table.get("non-blocking") {
+            let message =
+                "`non-blocking` without `listen` has no effect: it is about the sockets that systemd hands over";
+            diagnostics.push(Diagnostic::new(Code::MissingKey, &entry.key, message));
+        }
+        return;
+    };
+    let service = table.get("service").and_then(|entry| entry.node.as_table());
+    // As standard input a socket is always blocking.
+    let passed = |directive: &str| service.is_some_and(|service| service.get(directive).is_some());
+    let said = table.get("non-blocking").is_some() || passed("NonBlocking") || passed("StandardInput");
+    if instances > 1 && !said && sockets.iter().any(|socket| !socket.each_instance) {
+        let message = "the instances share a socket, and systemd makes it blocking for all of them whenever it starts one: an event loop can hang in accept then";
+        let help = "add `non-blocking = true` for a program that waits in epoll or poll, `non-blocking = false` for one that waits in accept";
+        diagnostics.push(Diagnostic::new(Code::SharedSocket, &listen.key, message).help(help));
+    }
 }
 
 /// A runtime directory is removed when its service, or for a shared one its holder, stops, and the file of a socket that

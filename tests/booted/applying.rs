@@ -244,6 +244,7 @@ const WEB: &str = r#"
     exec = "/usr/local/bin/serve-http"
     ready = "notify"
     listen = "tcp:127.0.0.1:PORT"
+    non-blocking = true
     instances = 4
     environment = { VALUE = "1" }
 "#;

@@ -176,6 +176,7 @@ fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
         exec = ["/usr/local/bin/serve", "{instance}"]
         ready = "notify"
         listen = "tcp:127.0.0.1:9012"
+        non-blocking = true
         instances = 2
         "#,
     );
@@ -307,12 +308,9 @@ fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
     let group = m.group("bird", GROUP);
     group.start();
     let before = pids(m, "bird", &["worker@2", "worker@3"]);
-    let first = m.pid("bird-worker@1.service").to_string();
+    let first = m.pid("bird-worker@1.service");
     let restart = m.spawn(&["copse", "restart", "--canary=1h", "bird/worker"]);
-    m.wait_until("the canary is another", SOON, || {
-        let [state, pid] = m.properties("bird-worker@1.service", ["ActiveState", "MainPID"]);
-        state == "active" && pid != first
-    });
+    m.wait_for_another("bird-worker@1.service", first);
     // It is killed, and repaired by systemd: that is no good sign either.
     m.write("/run/bad-worker", "");
     m.systemctl(&["kill", "--signal=KILL", "bird-worker@1.service"]);

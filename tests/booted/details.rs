@@ -192,10 +192,7 @@ fn a_hung_process_with_health_is_restarted(m: &Machine) {
     group.start();
     let pid = m.pid("hung-web.service");
     m.systemctl(&["kill", "--kill-who=main", "--signal=STOP", "hung-web.service"]);
-    m.wait_until("it was restarted", SOON, || {
-        let [state, now] = m.properties("hung-web.service", ["ActiveState", "MainPID"]);
-        state == "active" && now != pid.to_string() && now != "0"
-    });
+    m.wait_for_another("hung-web.service", pid);
 }
 
 fn what_an_environment_file_says_reaches_the_command(m: &Machine) {

@@ -229,12 +229,7 @@ fn a_probed_manager_gates_its_siblings_and_restarts_alone(m: &Machine) {
     assert!(began.elapsed() >= Duration::from_millis(600), "a restart waits as well: {:?}", began.elapsed());
     assert_eq!(m.property(manager, "ActiveState"), "active");
     assert_eq!(pids(), before, "after a restart by hand");
-    let pid = m.pid(manager);
-    m.systemctl(&["kill", "--signal=KILL", manager]);
-    m.wait_until("the manager is back", SOON, || {
-        let [state, now] = m.properties(manager, ["ActiveState", "MainPID"]);
-        state == "active" && now != pid.to_string()
-    });
+    m.kill_and_wait(manager);
     assert_eq!(pids(), before, "after a crash");
     assert_eq!(m.property(&group.target(), "ActiveState"), "active");
 }
@@ -337,10 +332,7 @@ fn a_users_own_processes_are_probed_too(m: &Machine) {
     assert_eq!(user.property("probed-dies.service", "ActiveState"), "failed");
     let pid = user.pid("probed-web.service");
     m.ok(&["kill", "-STOP", &pid.to_string()]);
-    user.wait_until("the hung process was restarted", SOON, || {
-        let [state, now] = user.properties("probed-web.service", ["ActiveState", "MainPID"]);
-        state == "active" && now != pid.to_string() && now != "0"
-    });
+    user.wait_for_another("probed-web.service", pid);
     user.systemctl(&["stop", "probed.target"]);
     user.wait("probed-web.service", "ActiveState", "inactive", SOON);
     m.remove("/etc/copse/user/probed.toml");

@@ -325,9 +325,7 @@ fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine
     let pid = m.pid("ice-w@2.service");
     freeze();
     said(&m.run(&["copse", "kill", "-s", "KILL", "ice/w@2"]), 0, SAID);
-    m.wait_until("it came back", SOON, || {
-        !["0".to_owned(), pid.to_string()].contains(&m.property("ice-w@2.service", "MainPID"))
-    });
+    m.wait_for_another("ice-w@2.service", pid);
     freeze();
     said(&m.run(&["copse", "stop", "ice"]), 0, SAID);
     is_down();

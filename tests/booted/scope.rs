@@ -149,11 +149,19 @@ pub trait Scope {
     /// Kills a service's processes, and waits until systemd has brought it back.
     #[track_caller]
     fn kill_and_wait(&self, unit: &str) {
-        let before = self.pid(unit).to_string();
+        let before = self.pid(unit);
         self.systemctl(&["kill", "--signal=KILL", unit]);
-        self.wait_until(&format!("{unit} is back"), Duration::from_secs(15), || {
+        self.wait_for_another(unit, before);
+    }
+
+    /// Waits until a service is up with another main process than `before`. The process alone says too little: it is there
+    /// before its program is executed, while the unit is still activating.
+    #[track_caller]
+    fn wait_for_another(&self, unit: &str, before: u32) {
+        let before = before.to_string();
+        self.wait_until(&format!("{unit} is back"), Duration::from_secs(20), || {
             let [state, pid] = self.properties(unit, ["ActiveState", "MainPID"]);
-            state == "active" && pid != before
+            state == "active" && pid != before && pid != "0"
         });
     }
 

@@ -11,6 +11,7 @@ use crate::stand_in;
 pub const SITUATIONS: &[Situation] = &[
     situation!(no_connection_is_refused_while_a_service_behind_a_socket_restarts),
     situation!(several_instances_share_one_socket),
+    situation!(a_start_of_one_instance_leaves_the_shared_socket_in_the_mode_that_the_file_says),
     situation!(an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_again),
     situation!(each_instance_has_a_socket_of_its_own_where_the_address_says_so),
     situation!(a_stop_of_the_group_under_load_brings_nothing_back),
@@ -110,7 +111,7 @@ fn several_instances_share_one_socket(m: &Machine) {
     install(m);
     let group = m.group(
         "pool",
-        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nready = \"notify\"\nlisten = \"tcp:127.0.0.1:8101\"\ninstances = [\"left\", \"right\"]\nstart-limit-burst = 100\n",
+        "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nready = \"notify\"\nlisten = \"tcp:127.0.0.1:8101\"\nnon-blocking = true\ninstances = [\"left\", \"right\"]\nstart-limit-burst = 100\n",
     );
     group.start();
     let client = asking(m, "8101");
@@ -119,6 +120,41 @@ fn several_instances_share_one_socket(m: &Machine) {
         m.systemctl(&["restart", "pool-web@right.service"]);
     }
     assert_served(m, client, 8, "left,right");
+}
+
+fn a_start_of_one_instance_leaves_the_shared_socket_in_the_mode_that_the_file_says(m: &Machine) {
+    // The first has an event loop, the second touches nothing.
+    let file = |mode: &str| {
+        format!(
+            r#"
+            [process.web]
+            shell = """
+            [ {{instance}} = 1 ] || exec sleep infinity
+            exec python3 -c 'import socket, time; s = socket.socket(fileno=3); s.setblocking(False); time.sleep(9999)'
+            """
+            listen = "tcp:127.0.0.1:8102"
+            instances = 2
+            {mode}
+            "#
+        )
+    };
+    let is_non_blocking = || {
+        let flags = m.sh("sed -n 's/^flags:\\t*//p' /proc/$(systemctl show --value -p MainPID mode-web@1)/fdinfo/3");
+        u32::from_str_radix(flags.trim(), 8).expect("flags are octal") & rustix::fs::OFlags::NONBLOCK.bits() != 0
+    };
+    let group = m.group("mode", &file("non-blocking = true"));
+    group.start();
+    m.systemctl(&["restart", "mode-web@2.service"]);
+    assert!(is_non_blocking());
+    // systemd's default, of which `check` warns: the start takes away what the sibling has set.
+    m.write(&group.file(), &file(""));
+    let check = m.run(&["copse", "check", "mode"]);
+    assert!(check.stdout.contains("warning[shared-socket]"), "{check:?}");
+    m.ok(&["copse", "apply", "mode"]);
+    m.systemctl(&["restart", "mode-web@1.service"]);
+    m.wait_until("the event loop has set its mode", SOON, is_non_blocking);
+    m.systemctl(&["restart", "mode-web@2.service"]);
+    assert!(!is_non_blocking());
 }
 
 fn an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_again(m: &Machine) {
@@ -131,6 +167,7 @@ fn an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_ag
         shell = "[ {instance} != 2 ] || [ ! -e /run/bad ] || exit 1; exec /usr/local/bin/serve {instance}"
         ready = "notify"
         listen = "tcp:127.0.0.1:8120"
+        non-blocking = true
         instances = 3
         restart-sec = "50ms"
         start-limit-burst = 2

@@ -18,6 +18,7 @@ exec = "/bin/web"
 after = ["migrate"]
 instances = 4
 listen = "tcp:80"
+non-blocking = true
 user = "shop"
 controls = ["job"]
 [process.job]
