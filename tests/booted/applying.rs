@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::asking::{copse, expect, pids};
-use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Scope, Spawned};
+use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
 use crate::stand_in;
-use crate::version::Version;
 
 /// The command's promises; 247 has no wrk, and nothing here that 252 hasn't.
 const ON: &[Version] = &[Version::V252, Version::V257, Version::V262];

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::asking::{copse, expect};
-use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Scope, Spawned};
 use crate::situation::{Situation, situation};
 use crate::stand_in;
 

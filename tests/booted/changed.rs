@@ -1,7 +1,7 @@
 //! What the verbs say to programs: one shape, and whether anything is another now.
 
 use crate::asking::copse;
-use crate::machine::Machine;
+use crate::machines::machine::Machine;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[situation!(every_verb_says_in_one_shape_whether_anything_changed)];

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::group::Group;
-use crate::machine::Machine;
-use crate::scope::{Output, Scope};
+use crate::machines::group::Group;
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Output, Scope};
+use crate::machines::user::User;
+use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
-use crate::user::User;
-use crate::version::Version;
 
 pub const SITUATIONS: &[Situation] = &[
     // Debian 11's polkit knows no rules in JavaScript.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::machine::{Boot, Machine};
-use crate::scope::{Output, Scope};
+use crate::machines::machine::{Boot, Machine};
+use crate::machines::scope::{Output, Scope};
+use crate::machines::user::User;
 use crate::situation::{Situation, situation};
-use crate::user::User;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing),
@@ -156,7 +156,7 @@ fn an_enabled_group_runs_after_a_boot(m: &Machine) {
     let boot = Boot::new(m.version()).expect("this machine could be booted as well");
     let boot = boot.write("/etc/copse/able.toml", GROUP).write(TARGET, &unit).link(link, &target);
     let mut other = boot.start().expect("as before");
-    other.wait_until_booted(crate::machine::BOOT_LIMIT).expect("as before");
+    other.wait_until_booted(crate::machines::machine::BOOT_LIMIT).expect("as before");
     assert_eq!(other.property("able.target", "ActiveState"), "active");
     assert_eq!(other.property("able-a.service", "ActiveState"), "active");
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::group::Group;
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::group::Group;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
+use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
-use crate::version::Version;
 
 mod knot_resolver;
 mod search;

@@ -4,8 +4,8 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 #[path = "../import/cases.rs"]

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[

@@ -13,8 +13,8 @@
 //! are *ignored*, with the reason, and fail when `CI=true`.
 //!
 //! The situations of one version run one after the other on its machine; the machines work side by side.
-//! A situation cleans up after itself ([`group::Group`] does by itself), and never sleeps to let something
-//! happen: it waits for what is to happen, with a limit ([`scope::Scope::wait`]).
+//! A situation cleans up after itself ([`machines::group::Group`] does by itself), and never sleeps to let something
+//! happen: it waits for what is to happen, with a limit ([`Scope::wait`]).
 
 mod another_host;
 mod applying;
@@ -28,18 +28,16 @@ mod editing;
 mod enabling;
 mod examples;
 mod failing;
-mod group;
 mod health;
 mod importing;
 mod judging;
-mod machine;
+#[path = "../machines/mod.rs"]
+mod machines;
 mod needrestarted;
 mod packaged;
 mod packagers;
 mod planning;
-mod pool;
 mod probes;
-mod querying;
 mod reading;
 mod readme;
 mod remembered;
@@ -47,19 +45,15 @@ mod removed;
 mod restarting;
 mod run;
 mod scaling;
-mod scope;
 mod served;
 mod setting_up;
 mod situation;
 mod sockets;
-mod stage;
 mod stand_in;
 mod starting;
 mod status;
 mod text;
 mod the_machine;
-mod user;
-mod version;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -70,10 +64,11 @@ use std::sync::{Arc, Mutex};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use machine::{Machine, NoMachine};
-use scope::Scope;
+use machines::machine::{Machine, NoMachine};
+use machines::pool;
+use machines::scope::Scope;
+use machines::version::Version;
 use situation::Situation;
-use version::Version;
 
 /// All situations, by the file they are in.
 const SITUATIONS: &[&[Situation]] = &[

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::machine::{BOOT_LIMIT, Boot, Machine};
-use crate::scope::Scope;
+use crate::machines::machine::{BOOT_LIMIT, Boot, Machine};
+use crate::machines::scope::Scope;
+use crate::machines::stage::built_programs;
+use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
-use crate::stage::built_programs;
-use crate::version::Version;
 
 pub const SITUATIONS: &[Situation] = &[
     // Not on 247: the package is for Debian 12 and later.

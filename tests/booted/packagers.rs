@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::asking::{copse, expect};
-use crate::machine::Machine;
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Output, Scope};
+use crate::machines::version::Version;
 use crate::packaged::{apt, installed, with_packages};
-use crate::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
-use crate::version::Version;
 
 use compiled::an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told;
 use rpm::an_upgrade_by_rpm_loses_no_visit;

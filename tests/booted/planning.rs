@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::group::Group;
-use crate::machine::Machine;
-use crate::scope::{Output, Scope};
+use crate::machines::group::Group;
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
 use crate::stand_in;
 
@@ -170,10 +170,11 @@ fn a_watched_status_is_shown_again_when_something_changed(m: &Machine) {
     let group = m.group("plan", GROUP);
     group.start();
     let mut watched = m.spawn(&["copse", "status", "--watch", "--json", "plan"]);
-    let lines = |watched: &crate::scope::Spawned| watched.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
+    let lines =
+        |watched: &crate::machines::scope::Spawned| watched.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
     m.wait_until("it is shown", SOON, || lines(&watched).len() == 1);
     m.systemctl(&["stop", "plan-web@2.service"]);
-    let last = |watched: &crate::scope::Spawned| lines(watched).pop().unwrap_or_default();
+    let last = |watched: &crate::machines::scope::Spawned| lines(watched).pop().unwrap_or_default();
     m.wait_until("the stop is shown", SOON, || last(&watched).contains("\"verdict\":\"degraded\""));
     change(m, &group, "stand-in run", "stand-in run x");
     m.reload();

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::served::{self, EVERY_PROBE, Served, group_of_every_probe};
 use crate::situation::{Situation, situation};
 

@@ -4,8 +4,8 @@
 #[path = "../readme/mod.rs"]
 mod first;
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[situation!(the_first_group_of_the_readme_works_as_it_is_pasted)];

@@ -9,8 +9,8 @@ use copse::memory::Memory;
 use copse::private;
 use copse::unit::name::{GroupName, drop_in_directories};
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 use crate::stand_in;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
+use crate::machines::user::User;
 use crate::packaged::{apt, installed};
-use crate::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::user::User;
 
 pub const SITUATIONS: &[Situation] = &[
     // Not on 247: the package is for Debian 12 and later.

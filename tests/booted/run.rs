@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Scope, Spawned};
 use crate::situation::{Situation, situation};
 
 pub mod ending;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::{Output, Scope};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Output, Scope};
+use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
 use crate::stand_in;
-use crate::version::Version;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(more_and_fewer_instances_and_the_others_are_not_touched),

@@ -1,8 +1,8 @@
 //! Servers for the probes: one small program that can be everything a probe asks for, late, never, or not for
 //! long, and tells in the journal when it did what.
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 const PATH: &str = "/usr/local/bin/server";
 

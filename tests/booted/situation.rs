@@ -1,7 +1,7 @@
 //! What a situation is: a function that is handed a booted machine and asserts what a user would see.
 
-use crate::machine::Machine;
-use crate::version::Version;
+use crate::machines::machine::Machine;
+use crate::machines::version::Version;
 
 /// One situation, to be tried on each of `versions`.
 pub struct Situation {
@@ -17,10 +17,10 @@ pub struct Situation {
 /// for these only (say why in a comment).
 macro_rules! situation {
     ($function:ident) => {
-        situation!($function, $crate::version::Version::ALL)
+        situation!($function, $crate::machines::version::Version::ALL)
     };
     ($function:ident, [$($version:ident),+ $(,)?]) => {
-        situation!($function, &[$($crate::version::Version::$version),+])
+        situation!($function, &[$($crate::machines::version::Version::$version),+])
     };
     ($function:ident, $versions:expr) => {
         $crate::situation::Situation {

@@ -1,7 +1,7 @@
 //! A program that plays the processes of the situations: it does one thing, and says on its standard output
 //! what happens to it.
 
-use crate::machine::Machine;
+use crate::machines::machine::Machine;
 
 /// Where it is.
 pub const PATH: &str = "/usr/local/bin/stand-in";

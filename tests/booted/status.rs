@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::failing::exhaust;
-use crate::machine::Machine;
-use crate::scope::{Output, Scope};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
 use crate::stand_in;
 

@@ -10,8 +10,8 @@ use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[

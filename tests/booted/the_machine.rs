@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::machine::{Boot, Machine};
-use crate::scope::Scope;
+use crate::machines::machine::{Boot, Machine};
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[

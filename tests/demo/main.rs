@@ -3,36 +3,18 @@
 //! Everything happens in namespaces of its own, and is gone at the end. What is shown is looked at, too: the exit
 //! status is 1 where it isn't as promised, 2 where this host can't boot a systemd.
 
-// What the booted tests use of these, and this doesn't.
+// The booted tests use more of them.
 #[allow(dead_code)]
-#[path = "../booted/group.rs"]
-mod group;
-#[allow(dead_code)]
-#[path = "../booted/machine.rs"]
-mod machine;
-#[allow(dead_code)]
-#[path = "../booted/pool.rs"]
-mod pool;
-#[allow(dead_code)]
-#[path = "../booted/scope.rs"]
-mod scope;
-#[allow(dead_code)]
-#[path = "../booted/stage.rs"]
-mod stage;
-#[allow(dead_code)]
-#[path = "../booted/user.rs"]
-mod user;
-#[allow(dead_code)]
-#[path = "../booted/version.rs"]
-mod version;
+#[path = "../machines/mod.rs"]
+mod machines;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::Machine;
-use scope::Scope as _;
-use version::Version;
+use machines::machine::Machine;
+use machines::scope::Scope as _;
+use machines::version::Version;
 
 const TARGET: &str = "knot-resolver.target";
 const MANAGER: &str = "knot-resolver-manager.service";

@@ -1,38 +1,20 @@
 //! Records man/session.svg (`make record`): boots a private systemd, runs the commands of `session` in it below a
 //! terminal, and draws what they print. Nothing is drawn by hand, so the picture can't promise what isn't there.
 
-// What the booted tests use of these, and this doesn't.
+// The booted tests use more of them.
 #[allow(dead_code)]
-#[path = "../booted/group.rs"]
-mod group;
-#[allow(dead_code)]
-#[path = "../booted/machine.rs"]
-mod machine;
+#[path = "../machines/mod.rs"]
+mod machines;
 mod picture;
-#[allow(dead_code)]
-#[path = "../booted/pool.rs"]
-mod pool;
-#[allow(dead_code)]
-#[path = "../booted/scope.rs"]
-mod scope;
-#[allow(dead_code)]
-#[path = "../booted/stage.rs"]
-mod stage;
 mod terminal;
-#[allow(dead_code)]
-#[path = "../booted/user.rs"]
-mod user;
-#[allow(dead_code)]
-#[path = "../booted/version.rs"]
-mod version;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::Machine;
-use scope::Scope as _;
+use machines::machine::Machine;
+use machines::scope::Scope as _;
+use machines::version::Version;
 use terminal::{Line, Style, Terminal};
-use version::Version;
 
 const SESSION: &str = include_str!("session");
 const TITLE: &str = "A group is started, its manager restarted and nobody else; a mistake is found, a change applied";

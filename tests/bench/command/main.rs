@@ -2,36 +2,18 @@
 //! systemds. Counted is copse's own CPU time, user and system, as the kernel accounts it to its parent; systemd's and the
 //! bus's isn't in it. Prints a table in markdown.
 
-// What the booted tests use of these, and this doesn't.
+// The booted tests use more of them.
 #[allow(dead_code)]
-#[path = "../../booted/group.rs"]
-mod group;
-#[allow(dead_code)]
-#[path = "../../booted/machine.rs"]
-mod machine;
-#[allow(dead_code)]
-#[path = "../../booted/pool.rs"]
-mod pool;
-#[allow(dead_code)]
-#[path = "../../booted/scope.rs"]
-mod scope;
-#[allow(dead_code)]
-#[path = "../../booted/stage.rs"]
-mod stage;
-#[allow(dead_code)]
-#[path = "../../booted/user.rs"]
-mod user;
-#[allow(dead_code)]
-#[path = "../../booted/version.rs"]
-mod version;
+#[path = "../../machines/mod.rs"]
+mod machines;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use machine::{Machine, NoMachine};
-use scope::Scope as _;
-use version::Version;
+use machines::machine::{Machine, NoMachine};
+use machines::scope::Scope as _;
+use machines::version::Version;
 
 const VERSIONS: [Version; 3] = [Version::V252, Version::V257, Version::V262];
 

@@ -5,43 +5,22 @@
 //! each, while querying.py asks. ROOT is a root file system made by `tests/roots.sh knot`. Prints a table in markdown.
 //! What is the same in both and what isn't stands in knot-resolver.toml and manager.
 
-// What the booted tests use of these, and this doesn't.
+// The booted tests use more of them.
 #[allow(dead_code)]
-#[path = "../../booted/group.rs"]
-mod group;
-#[allow(dead_code)]
-#[path = "../../booted/machine.rs"]
-mod machine;
-#[allow(dead_code)]
-#[path = "../../booted/pool.rs"]
-mod pool;
-#[allow(dead_code)]
-#[path = "../../booted/querying.rs"]
-mod querying;
+#[path = "../../machines/mod.rs"]
+mod machines;
 mod resolver;
-#[allow(dead_code)]
-#[path = "../../booted/scope.rs"]
-mod scope;
-#[allow(dead_code)]
-#[path = "../../booted/stage.rs"]
-mod stage;
 mod table;
-#[allow(dead_code)]
-#[path = "../../booted/user.rs"]
-mod user;
-#[allow(dead_code)]
-#[path = "../../booted/version.rs"]
-mod version;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use machine::{BOOT_LIMIT, Boot, Machine, NoMachine};
-use querying::{Asked, Client};
+use machines::machine::{BOOT_LIMIT, Boot, Machine, NoMachine};
+use machines::querying::{Asked, Client};
+use machines::scope::Scope as _;
+use machines::version::Version;
 use resolver::{Form, Resolver};
-use scope::Scope as _;
-use version::Version;
 
 const PORT: u16 = 53;
 /// How long a client may wait for its first answer.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 /// Knot Resolver in one of its two forms. Only one runs at a time: their directories and port are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

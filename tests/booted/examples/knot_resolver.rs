@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{SOON, drop_in, failed, install, start};
-use crate::machine::Machine;
-use crate::querying::Client;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::querying::Client;
+use crate::machines::scope::Scope;
 
 const MANAGER: &str = "knot-resolver-manager.service";
 const WORKERS: [&str; 2] = ["knot-resolver-kresd@1.service", "knot-resolver-kresd@2.service"];

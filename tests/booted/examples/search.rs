@@ -1,8 +1,8 @@
 //! `examples/search.toml`: nodes by name behind a keystore.
 
 use super::{INSTALLED, SOON, failed, fetch, install, moment, start};
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 const KEYSTORE: &str = "search-keystore.service";
 const NODES: [&str; 3] = ["search-node@alpha.service", "search-node@beta.service", "search-node@gamma.service"];

@@ -1,8 +1,8 @@
 //! `examples/shop.toml`: a web application.
 
 use super::{INSTALLED, SOON, failed, fetch, install, moment, start};
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 const REDIS: &str = "shop-redis.service";
 const MIGRATE: &str = "shop-migrate.service";

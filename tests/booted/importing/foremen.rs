@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::procfile::{self, Imported, Input};
 use super::random_procfile;
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 /// How many random ones.
 const RANDOM: usize = 250;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::compare::{Input, normalized};
-use crate::group::Group;
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::group::Group;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 /// Debian's, which includes what is in conf.d.
 const CONF: &str = "/etc/supervisor/supervisord.conf";

@@ -2,10 +2,10 @@
 //! restarted, and nobody else for that.
 
 use super::{MANAGER, SOON, STORE, WEB, administrators, is_active, is_enabled, nobody_runs, nothing_is_left, pids};
-use crate::machine::Machine;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
+use crate::machines::version::Version;
 use crate::packaged::apt;
-use crate::scope::Scope;
-use crate::version::Version;
 
 use super::visitor::Visitors;
 

@@ -1,8 +1,8 @@
 //! The same package by the RPM macros: built by rpmbuild, installed by rpm(8) on a machine whose packages are dpkg's.
 
 use super::{MANAGER, SOURCE, administrators, is_active, is_enabled, nobody_runs, nothing_is_left, upgrade_under_load};
-use crate::machine::Machine;
-use crate::scope::Scope;
+use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 
 const MACROS: &str = include_str!("../../../packaging/rpm/macros.copse");
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use crate::machines::machine::Machine;
+use crate::machines::scope::{Scope, Spawned};
 
 const PROGRAM: &str = "/run/visitor.py";
 const END: &str = "/run/visited-enough";

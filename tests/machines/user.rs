@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use super::machine::Machine;
+use super::scope::Scope;
 
 /// The manager of an unprivileged user. Commands run as that user, with the environment that
 /// pam_systemd(8) gives a session.

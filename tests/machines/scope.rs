@@ -1,5 +1,5 @@
 //! What a situation can do in a booted machine, alike for its system manager ([`Machine`]) and for a
-//! user's own manager ([`User`](crate::user::User)): run commands, ask for properties, wait.
+//! user's own manager ([`User`](super::user::User)): run commands, ask for properties, wait.
 //!
 //! Everything here has a limit of time and panics, with what systemd knows about it, when that is reached.
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::machine::Machine;
+use super::machine::Machine;
 
 /// How long a command may take unless it is told otherwise.
 pub const COMMAND_LIMIT: Duration = Duration::from_secs(60);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::{Scope, Spawned};
+use super::machine::Machine;
+use super::scope::{Scope, Spawned};
 
 const PROGRAM: &str = "/run/querying.py";
 const END: &str = "/run/asked-enough";

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
-use crate::group::Group;
-use crate::pool;
-use crate::scope::{Scope, finish};
-use crate::stage::Stage;
-use crate::user::User;
-use crate::version::Version;
+use super::group::Group;
+use super::pool;
+use super::scope::{Scope, finish};
+use super::stage::Stage;
+use super::user::User;
+use super::version::Version;
 
 /// How long a boot may take. It is under a second on an idle machine.
 pub const BOOT_LIMIT: Duration = Duration::from_secs(90);
@@ -91,7 +91,7 @@ impl Boot {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("copse-test-{}-{count}-{}", std::process::id(), self.version);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/booted/boot.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines/boot.sh");
         let mut keeper = Command::new(script)
             .arg(&name)
             .arg(&self.root)

@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::machine::{Machine, NoMachine};
-use crate::version::Version;
+use super::machine::{Machine, NoMachine};
+use super::version::Version;
 
 /// A version's place: nothing yet, a machine, or why there is none.
 type Place = Option<Result<Machine, NoMachine>>;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::scope::Scope;
+use super::machine::Machine;
+use super::scope::Scope;
 
 /// A group whose file is in `/etc/copse`. When dropped, it is stopped, its file (and drop-ins) removed and
 /// what failed of it is forgotten, so that the next situation finds the machine as it was.
@@ -130,7 +130,7 @@ impl Drop for Group<'_> {
         if std::thread::panicking() {
             // Before it is stopped: afterwards nothing of it is to be seen.
             self.machine.note(&self.account());
-            if crate::pool::keeps_machines() {
+            if super::pool::keeps_machines() {
                 return;
             }
         }
