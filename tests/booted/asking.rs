@@ -13,17 +13,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_of_a_running_group_brings_back_what_failed),
     situation!(a_stop_returns_when_the_last_process_is_gone),
     situation!(a_stopped_process_stays_stopped_under_traffic),
-    situation!(a_restart_goes_one_instance_after_the_other_in_the_order_of_after),
-    situation!(a_restart_stops_at_the_first_instance_that_does_not_get_ready),
-    situation!(a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named),
-    situation!(a_restart_waits_until_each_instance_is_settled),
-    situation!(an_instance_that_never_settles_ends_the_restart),
-    situation!(a_canary_that_dies_keeps_the_others_from_being_touched),
-    situation!(half_of_the_instances_at_once),
     situation!(a_reload_reaches_what_can_reload_and_restarts_nothing),
     situation!(a_signal_and_a_forgotten_failure),
     situation!(who_waits_for_a_group_learns_how_it_ended),
-    situation!(an_interrupted_restart_finishes_the_instance_it_is_at),
     situation!(on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place),
     situation!(a_terminal_that_is_lost_changes_nothing),
     situation!(the_journal_tells_who_restarted_what_and_why),
@@ -31,9 +23,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_users_own_group),
 ];
 
-const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-const GROUP: &str = r#"
+pub(crate) const GROUP: &str = r#"
     [process.manager]
     exec = "/usr/local/bin/stand-in notify 0.1"
     ready = "notify"
@@ -50,7 +42,7 @@ const GROUP: &str = r#"
     start = "manual"
 "#;
 
-const WORKERS: [&str; 3] = ["worker@1", "worker@2", "worker@3"];
+pub(crate) const WORKERS: [&str; 3] = ["worker@1", "worker@2", "worker@3"];
 
 pub(crate) fn copse(m: &impl Scope, words: &[&str]) -> Output {
     m.run(&[&["copse"], words].concat())
@@ -71,7 +63,7 @@ pub(crate) fn pids(m: &impl Scope, group: &str, processes: &[&str]) -> Vec<u32> 
 }
 
 /// When a unit's main process was started, and when the unit got ready, in microseconds.
-fn times(m: &impl Scope, unit: &str) -> (u64, u64) {
+pub(crate) fn times(m: &impl Scope, unit: &str) -> (u64, u64) {
     let [started, ready] = m.properties(unit, ["ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic"]);
     (started.parse().expect("a number"), ready.parse().expect("a number"))
 }
@@ -201,138 +193,6 @@ fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
     assert_eq!(m.property("busy-pool.socket", "ActiveState"), "active");
 }
 
-fn a_restart_goes_one_instance_after_the_other_in_the_order_of_after(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("turns", GROUP);
-    group.start();
-    let all = ["manager", "worker@1", "worker@2", "worker@3"];
-    let before = pids(m, "turns", &all);
-    expect(&copse(m, &["restart", "turns"]), 0, &["restart", "worker@2  ready"]);
-    assert!(pids(m, "turns", &all).iter().zip(&before).all(|(now, before)| now != before));
-    let mut ready = 0;
-    for process in all {
-        let (started, active) = times(m, &format!("turns-{process}.service"));
-        assert!(started > ready, "{process} was started before the one before it was ready");
-        ready = active;
-    }
-    assert_eq!(m.property("turns-loader.service", "ActiveState"), "inactive", "nobody asked for it");
-    for _ in 0..3 {
-        // Restarts by hand count towards the start limit, which is 2 here.
-        expect(&copse(m, &["restart", "turns/worker@2"]), 0, &["worker@2  ready"]);
-    }
-    let output = copse(m, &["restart", "--json", "turns/manager"]);
-    assert!(output.stdout.contains(r#""changed":true"#) && output.stdout.contains(r#""result":"ready""#), "{output:?}");
-}
-
-fn a_restart_stops_at_the_first_instance_that_does_not_get_ready(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("falter", GROUP);
-    group.start();
-    let before = pids(m, "falter", &["worker@2", "worker@3"]);
-    m.write("/run/bad-worker", "");
-    let output = copse(m, &["restart", "falter/worker"]);
-    m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  failed: exit status 1", "  it is bad\n"]);
-    assert_eq!(pids(m, "falter", &["worker@2", "worker@3"]), before);
-    // The next one begins with who is down.
-    expect(&copse(m, &["restart", "falter/worker"]), 0, &["worker@1  ready"]);
-    let started = |process: &str| times(m, &format!("falter-{process}.service")).0;
-    assert!(started("worker@1") < started("worker@2"));
-}
-
-fn a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("rest", GROUP);
-    group.start();
-    expect(&copse(m, &["stop", "rest/worker@2"]), 0, &["stop     worker@2  stopped"]);
-    let said = "rest/worker@2 was stopped, and stays so; `copse start rest/worker@2` starts it";
-    expect(&copse(m, &["restart", "rest"]), 0, &[said]);
-    expect(&copse(m, &["restart", "rest/worker"]), 0, &[said]);
-    assert_eq!(m.property("rest-worker@2.service", "ActiveState"), "inactive");
-    expect(&copse(m, &["restart", "rest/worker@2"]), 0, &["worker@2  ready"]);
-    group.stop();
-    m.wait("rest-manager.service", "ActiveState", "inactive", SOON);
-    expect(&copse(m, &["restart", "rest"]), 0, &["rest isn't active: it is started", "start    worker@2  ready"]);
-}
-
-const SETTLING: &str = r#"
-    [process.node]
-    exec = "/usr/local/bin/stand-in notify"
-    ready = "notify"
-    instances = 2
-    port = 9300
-    user = "u2001"
-    settled = { command = ["/bin/sh", "-c", "test $PORT:$(id -un) = $(cat /run/settled-{instance})"] }
-    timeout-start-sec = "SPAN"
-"#;
-
-fn a_restart_waits_until_each_instance_is_settled(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("settle", &SETTLING.replace("SPAN", "60s"));
-    group.start();
-    let before = m.pid("settle-node@2.service");
-    let restart = m.spawn(&["copse", "restart", "settle"]);
-    m.wait("copse-settled-settle-node@1.service", "ActiveState", "activating", SOON);
-    m.wait_until("it says what it waits for", SOON, || {
-        m.property("copse-settled-settle-node@1.service", "StatusText").contains("/bin/sh")
-    });
-    assert_eq!(m.pid("settle-node@2.service"), before, "the first isn't settled");
-    m.write("/run/settled-1", "9300:u2001");
-    m.wait("copse-settled-settle-node@2.service", "ActiveState", "activating", SOON);
-    assert_ne!(m.pid("settle-node@2.service"), before);
-    m.write("/run/settled-2", "9301:u2001");
-    let output = restart.finish(SOON);
-    m.remove("/run/settled-1");
-    m.remove("/run/settled-2");
-    expect(&output, 0, &["node@1  ready", "node@2  ready"]);
-}
-
-fn an_instance_that_never_settles_ends_the_restart(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("unsettled", &SETTLING.replace("SPAN", "1s"));
-    group.start();
-    let before = m.pid("unsettled-node@2.service");
-    expect(&copse(m, &["restart", "unsettled"]), 1, &["node@1  ready, but not settled: ", "/bin/sh"]);
-    assert_eq!(m.pid("unsettled-node@2.service"), before);
-    // One that dies meanwhile isn't waited for.
-    group.rewrite(&SETTLING.replace("SPAN", "1h"));
-    let restart = m.spawn(&["copse", "restart", "unsettled"]);
-    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "activating", SOON);
-    m.systemctl(&["stop", "unsettled-node@1.service"]);
-    expect(&restart.finish(SOON), 1, &["node@1  got ready, and then was"]);
-    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "inactive", SOON);
-}
-
-fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("bird", GROUP);
-    group.start();
-    let before = pids(m, "bird", &["worker@2", "worker@3"]);
-    let first = m.pid("bird-worker@1.service");
-    let restart = m.spawn(&["copse", "restart", "--canary=1h", "bird/worker"]);
-    m.wait_for_another("bird-worker@1.service", first);
-    // It is killed, and repaired by systemd: that is no good sign either.
-    m.write("/run/bad-worker", "");
-    m.systemctl(&["kill", "--signal=KILL", "bird-worker@1.service"]);
-    let output = restart.finish(SOON);
-    m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  got ready, and then was"]);
-    assert_eq!(pids(m, "bird", &["worker@2", "worker@3"]), before);
-    expect(&copse(m, &["restart", "--canary=300ms", "--pause=100ms", "bird/worker"]), 0, &["worker@3  ready"]);
-}
-
-fn half_of_the_instances_at_once(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("half", &GROUP.replace("instances = 3", "instances = 4"));
-    group.start();
-    expect(&copse(m, &["restart", "--max-unavailable=50%", "half/worker"]), 0, &["worker@4  ready"]);
-    let of = |number: u32| times(m, &format!("half-worker@{number}.service"));
-    let ((one, one_ready), (two, two_ready), (three, _)) = (of(1), of(2), of(3));
-    assert!(one < two_ready && two < one_ready, "the first two were restarted together");
-    assert!(three > one_ready && three > two_ready, "and the others after them");
-    expect(&copse(m, &["restart", "--max-unavailable=0", "half"]), 2, &["a number of instances, or a percentage"]);
-}
-
 fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
     stand_in::install(m);
     let group = m.group(
@@ -394,22 +254,6 @@ fn who_waits_for_a_group_learns_how_it_ended(m: &Machine) {
     m.remove("/run/bad-worker");
     expect(&output, 1, &["await is failed: worker@1"]);
     drop(group);
-}
-
-fn an_interrupted_restart_finishes_the_instance_it_is_at(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"notify\", \"1\""));
-    group.start();
-    let before = pids(m, "break", &WORKERS);
-    let mut restart = m.spawn(&["sh", "-c", "echo $$ > /run/restart-pid; exec copse restart break/worker"]);
-    m.wait("break-worker@1.service", "ActiveState", "activating", SOON);
-    // A terminal that is gone is no reason to stop; the second signal asks for it.
-    m.sh("kill -HUP $(cat /run/restart-pid); kill -INT $(cat /run/restart-pid)");
-    assert!(restart.runs());
-    expect(&restart.finish(SOON), 1, &["worker@1  ready", "interrupted"]);
-    let now = pids(m, "break", &WORKERS);
-    assert_ne!(now[0], before[0]);
-    assert_eq!(now[1..], before[1..]);
 }
 
 fn on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place(m: &Machine) {

@@ -38,11 +38,13 @@ mod packaged;
 mod packagers;
 mod planning;
 mod probes;
+mod reaching;
 mod reading;
 mod readme;
 mod remembered;
 mod removed;
 mod restarting;
+mod rolling;
 mod run;
 mod scaling;
 mod served;
@@ -54,6 +56,7 @@ mod starting;
 mod status;
 mod text;
 mod the_machine;
+mod weighing;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -76,9 +79,11 @@ const SITUATIONS: &[&[Situation]] = &[
     starting::SITUATIONS,
     restarting::SITUATIONS,
     asking::SITUATIONS,
+    rolling::SITUATIONS,
     away::SITUATIONS,
     another_host::SITUATIONS,
     applying::SITUATIONS,
+    reaching::SITUATIONS,
     failing::SITUATIONS,
     judging::SITUATIONS,
     setting_up::SITUATIONS,
@@ -90,6 +95,7 @@ const SITUATIONS: &[&[Situation]] = &[
     details::SITUATIONS,
     controls::SITUATIONS,
     planning::SITUATIONS,
+    weighing::SITUATIONS,
     readme::SITUATIONS,
     reading::SITUATIONS,
     enabling::SITUATIONS,

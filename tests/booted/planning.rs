@@ -16,14 +16,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_restart_by_hand_and_a_crash_bring_the_new_definition),
     situation!(the_status_tells_what_is_outdated_and_why),
     situation!(a_watched_status_is_shown_again_when_something_changed),
-    situation!(what_needs_no_restart_is_only_read),
-    situation!(an_administrators_drop_in_counts),
-    situation!(fewer_and_more_instances_a_new_and_a_removed_process),
-    situation!(a_changed_address_stops_the_service_for_its_socket),
-    situation!(a_changed_timer_is_only_read),
-    situation!(a_program_file_is_replaced),
-    situation!(a_link_on_the_way_to_an_input_is_flipped),
-    situation!(a_setup_step_and_what_is_after_it),
     situation!(manual_processes_are_refreshed_only_while_they_run),
     situation!(what_somebody_stopped_stays_stopped),
     situation!(a_failed_process_is_started_again),
@@ -35,9 +27,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(the_plan_of_a_users_group),
 ];
 
-const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-const GROUP: &str = r#"
+pub(crate) const GROUP: &str = r#"
     [process.web]
     exec = "/usr/local/bin/stand-in notify"
     ready = "notify"
@@ -48,13 +40,13 @@ const GROUP: &str = r#"
 "#;
 
 #[track_caller]
-fn plan(m: &impl Scope, name: &str) -> Output {
+pub(crate) fn plan(m: &impl Scope, name: &str) -> Output {
     m.run(&["copse", "plan", "--exit-code", name])
 }
 
 /// The steps in a few words, `roll web@1,web@2,web@3: definition`, and that the exit status says whether there are any.
 #[track_caller]
-fn steps(m: &impl Scope, name: &str) -> Vec<String> {
+pub(crate) fn steps(m: &impl Scope, name: &str) -> Vec<String> {
     let output = m.run(&["copse", "plan", "--json", "--exit-code", name]);
     let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let changed = value["changed"].as_bool().expect("a truth");
@@ -71,7 +63,7 @@ fn steps(m: &impl Scope, name: &str) -> Vec<String> {
 }
 
 /// Replaces the group file; systemd doesn't read it.
-fn change(m: &Machine, group: &Group<'_>, from: &str, to: &str) {
+pub(crate) fn change(m: &Machine, group: &Group<'_>, from: &str, to: &str) {
     let text = m.ok(&["cat", &group.file()]);
     assert!(text.contains(from), "{text}");
     m.write(&group.file(), &text.replace(from, to));
@@ -185,169 +177,6 @@ fn a_watched_status_is_shown_again_when_something_changed(m: &Machine) {
     // What happens to others is no reason.
     let before = lines(&watched).len();
     assert!(watched.runs() && before < 60, "{before} lines");
-}
-
-fn what_needs_no_restart_is_only_read(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
-    let pid = m.pid("plan-gc.service");
-    change(
-        m,
-        &group,
-        "restart-sec = \"100ms\"",
-        "restart-sec = \"200ms\"\ntimeout-stop-sec = 5\nkill-signal = \"SIGINT\"",
-    );
-    assert_eq!(steps(m, "plan"), ["update gc: definition"]);
-    let text = plan(m, "plan").stdout;
-    assert!(text.contains("RestartSec= 100ms → 200ms"), "{text}");
-    assert!(text.contains("no restart needed"), "{text}");
-    m.reload();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    assert_eq!(m.pid("plan-gc.service"), pid);
-    assert_eq!(m.property("plan-gc.service", "TimeoutStopUSec"), "5s");
-    // A comment, and the order of keys: not even that.
-    m.write(&group.file(), &(m.ok(&["cat", &group.file()]) + "\n# a comment\n"));
-    assert_eq!(steps(m, "plan"), [""; 0]);
-}
-
-fn an_administrators_drop_in_counts(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
-    let path = "/etc/systemd/system/plan-web@2.service.d/override.conf";
-    m.write(path, "[Service]\nEnvironment=B=2\n");
-    assert_eq!(steps(m, "plan"), ["roll web@2: definition"]);
-    assert!(plan(m, "plan").stdout.contains(path));
-    m.reload();
-    assert_eq!(steps(m, "plan"), ["roll web@2: definition"]);
-    m.remove("/etc/systemd/system/plan-web@2.service.d");
-    m.write("/etc/systemd/system/plan-.service.d/all.conf", "[Service]\nRestartSec=7\n");
-    assert_eq!(steps(m, "plan"), ["update gc: definition", "update web@1,web@2,web@3: definition"]);
-    m.reload();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    m.remove("/etc/systemd/system/plan-.service.d");
-    m.reload();
-}
-
-fn fewer_and_more_instances_a_new_and_a_removed_process(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
-    let expected = ["stop web@2,web@3: gone", "start new: new"];
-    change(m, &group, "instances = 3", "instances = 1");
-    change(m, &group, "[process.gc]", "[process.new]\nexec = \"/usr/local/bin/stand-in run\"\n[process.gc]");
-    assert_eq!(steps(m, "plan"), expected);
-    m.reload();
-    assert_eq!(steps(m, "plan"), expected);
-    change(m, &group, "instances = 1", "instances = 5");
-    assert_eq!(steps(m, "plan"), ["start new: new", "start web@4,web@5: new"]);
-    m.reload();
-    m.systemctl(&["start", "plan-web@4.service"]);
-    assert_eq!(steps(m, "plan"), ["start new: new", "start web@5: new"]);
-    // Somebody who stops what has just been started means it.
-    m.systemctl(&["stop", "plan-web@4.service"]);
-    assert_eq!(steps(m, "plan"), ["start new: new", "start web@5: new"]);
-    m.write(&group.file(), "[process.gc]\nexec = \"/usr/local/bin/stand-in run\"\nrestart-sec = \"100ms\"\n");
-    m.reload();
-    assert_eq!(steps(m, "plan"), ["stop web@1,web@2,web@3: gone"]);
-}
-
-fn a_changed_address_stops_the_service_for_its_socket(m: &Machine) {
-    stand_in::install(m);
-    let group =
-        m.group("plan", "[process.s]\nexec = \"/usr/local/bin/stand-in run\"\nlisten = \"tcp:127.0.0.1:7001\"\n");
-    group.start();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    change(m, &group, "7001", "7002");
-    assert_eq!(steps(m, "plan"), ["rebind s: definition"]);
-    m.reload();
-    assert_eq!(steps(m, "plan"), ["rebind s: definition"]);
-    let text = plan(m, "plan").stdout;
-    assert!(text.contains("ListenStream= 127.0.0.1:7001 → 127.0.0.1:7002") && text.contains("made anew"), "{text}");
-    m.systemctl(&["stop", "plan-s.service"]);
-    m.systemctl(&["restart", "plan-s.socket"]);
-    m.systemctl(&["start", "plan-s.service"]);
-    assert_eq!(steps(m, "plan"), [""; 0]);
-}
-
-fn a_changed_timer_is_only_read(m: &Machine) {
-    stand_in::install(m);
-    let text = "[process.t]\nexec = \"/usr/local/bin/stand-in end\"\non-calendar = \"2031-01-01\"\n\
-                [process.a]\nexec = \"/usr/local/bin/stand-in run\"\n";
-    let group = m.group("plan", text);
-    group.start();
-    change(m, &group, "2031", "2032");
-    assert_eq!(steps(m, "plan"), ["update t.timer: definition"]);
-    m.reload();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    assert!(m.property("plan-t.timer", "NextElapseUSecRealtime").contains("2032"));
-}
-
-fn a_program_file_is_replaced(m: &Machine) {
-    m.sh(
-        "mkdir -p /opt/plan; cp /bin/sleep /opt/plan/server; printf '#!/bin/sh\\nexec sleep 100\\n' >/opt/plan/script; \
-          chmod +x /opt/plan/script",
-    );
-    let group =
-        m.group("plan", "[process.p]\nexec = \"/opt/plan/server 100\"\n[process.q]\nexec = \"/opt/plan/script\"\n");
-    group.start();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    let install = |name: &str, make: &str| m.sh(&format!("cd /opt/plan; {make} >new; chmod +x new; mv new {name}"));
-    install("server", "cat server");
-    assert_eq!(steps(m, "plan"), [""; 0], "the same, installed again");
-    install("server", "(cat server; echo more)");
-    assert_eq!(steps(m, "plan"), ["restart p: program"]);
-    install("script", "(cat script; echo '# more')");
-    assert_eq!(steps(m, "plan"), ["restart p: program", "restart q: program"]);
-    let text = plan(m, "plan").stdout;
-    assert!(text.contains("plan: not up to date\n") && text.contains("program changed: /opt/plan/server"), "{text}");
-    m.systemctl(&["restart", "plan-p.service", "plan-q.service"]);
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    m.remove("/opt/plan");
-}
-
-fn a_link_on_the_way_to_an_input_is_flipped(m: &Machine) {
-    stand_in::install(m);
-    m.sh("mkdir -p /srv/plan/1 /srv/plan/2; echo 1 >/srv/plan/1/REVISION; echo 2 >/srv/plan/2/REVISION; \
-          ln -sfn 1 /srv/plan/current");
-    let text = GROUP.replace("instances = 3", "instances = 2\ninputs = [\"/srv/plan/current/REVISION\"]");
-    let text = text + "inputs = [\"/srv/plan/missing\"]\nexec-reload = \"/bin/true\"\nrefresh = \"reload\"\n";
-    let group = m.group("plan", &text);
-    group.start();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    m.sh("ln -s 2 /srv/plan/new; mv -T /srv/plan/new /srv/plan/current");
-    assert_eq!(steps(m, "plan"), ["roll web@1,web@2: input"]);
-    m.write("/srv/plan/missing", "there");
-    assert_eq!(steps(m, "plan"), ["reload gc: input", "roll web@1,web@2: input"]);
-    m.systemctl(&["restart", "plan-web@1.service"]);
-    assert_eq!(steps(m, "plan"), ["reload gc: input", "roll web@2: input"]);
-    m.remove("/srv/plan");
-}
-
-fn a_setup_step_and_what_is_after_it(m: &Machine) {
-    stand_in::install(m);
-    m.sh("mkdir -p /srv/plan; echo 1 >/srv/plan/schema");
-    let text = "[setup.migrate]\nexec = \"/bin/true\"\ninputs = [\"/srv/plan/schema\"]\n[setup.plain]\nexec = \"/bin/true 1\"\n\
-                [process.a]\nexec = \"/usr/local/bin/stand-in run\"\nafter = [\"migrate\"]\n\
-                [process.b]\nexec = \"/usr/local/bin/stand-in run\"\n";
-    let group = m.group("plan", text);
-    group.start();
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    m.sh("echo 1 >/srv/plan/schema");
-    assert_eq!(steps(m, "plan"), [""; 0], "written again, the same");
-    m.sh("echo 2 >/srv/plan/schema");
-    assert_eq!(steps(m, "plan"), ["run migrate: input", "restart a: setup"]);
-    // Run by hand: what is after it has still to follow, also for who asks later.
-    m.systemctl(&["reload", "plan-migrate.service"]);
-    assert_eq!(steps(m, "plan"), ["restart a: setup"]);
-    m.systemctl(&["restart", "plan-a.service"]);
-    assert_eq!(steps(m, "plan"), [""; 0]);
-    change(m, &group, "/bin/true 1", "/bin/true 2");
-    assert_eq!(steps(m, "plan"), ["run plain: definition"]);
-    m.reload();
-    assert_eq!(steps(m, "plan"), ["run plain: definition"]);
-    m.remove("/srv/plan");
 }
 
 fn manual_processes_are_refreshed_only_while_they_run(m: &Machine) {
