@@ -103,6 +103,9 @@ impl Logs {
         let mut stdout = std::io::stdout().lock();
         let colour = self.color.on(&stdout);
         let mut painter = Painter::new(scope, &named.group, members, colour);
+        if named.part.is_none() {
+            painter = painter.whole();
+        }
         let lines = journalctl.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
         let mut any = false;
         for line in lines.map_while(Result::ok) {

@@ -32,6 +32,17 @@ const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
 /// Names wider than this don't move the messages of all others to the right.
 const WIDEST: usize = 24;
 
+/// What the gate is called here.
+const GATE: &str = "copse-ready";
+
+/// What a unit is called here: of the group's own units the group needn't be said.
+fn name(group: &str, unit: &str) -> String {
+    let label = status::label(group, unit);
+    let own =
+        label.strip_suffix(group).and_then(|kind| kind.strip_suffix('@')).filter(|kind| kind.starts_with("copse-"));
+    own.map(str::to_owned).unwrap_or(label)
+}
+
 /// Writes lines: the time, who, and what.
 pub(in crate::cli) struct Painter {
     scope: Scope,
@@ -49,6 +60,12 @@ impl Painter {
         let widths = members.iter().map(|member| member.label.chars().count());
         let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
         Self { scope, live: false, group: group.to_owned(), width, colour, seen: Vec::new() }
+    }
+
+    /// For all of the group: its gate's lines stand among those of the processes.
+    pub(in crate::cli) fn whole(mut self) -> Self {
+        self.width = self.width.max(GATE.len());
+        self
     }
 
     /// For who looks on while it happens: the time of day without the date, and of the service manager's lines only those
@@ -86,7 +103,7 @@ impl Painter {
         let copse = text("COPSE_UNIT").or_else(|| own?.strip_prefix(JUDGE));
         let unit = copse.or(if manager { about } else { own });
         // A process's identifier is its unit's name, too.
-        let name = one_line(&status::label(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
+        let name = one_line(&name(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
         let head = self.head(&name, text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()));
         let by = match (copse, manager) {
             (Some(_), _) => "copse: ",
@@ -179,6 +196,10 @@ mod tests {
                 "web@1 | copse: restart: ready\n",
             ),
             (r#"{"MESSAGE":"gave up","_SYSTEMD_UNIT":"copse-gave-up@g-redis.service"}"#, "redis | copse: gave up\n"),
+            (
+                r#"{"MESSAGE":"waits for redis","_SYSTEMD_UNIT":"copse-ready@g.service"}"#,
+                "copse-ready | waits for redis\n",
+            ),
             (r#"{"MESSAGE":"one\ntwo\n","_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | one\nredis | two\n"),
             (r#"{"MESSAGE":[104,105,255],"_SYSTEMD_UNIT":"g-redis.service"}"#, "redis | hi\u{fffd}\n"),
             (r#"{"MESSAGE":null,"SYSLOG_IDENTIFIER":"x"}"#, "x     | \n"),
