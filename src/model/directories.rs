@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{Node, Table, Value};
 use crate::model::keys::Kind;
 use crate::model::text::{self, Names, Position};
-use crate::model::value::{self, invalid};
+use crate::model::value::{self, invalid, shown};
 use crate::model::{Piece, Process, Setup, Start, Text};
 use crate::unit::name::ProcessName;
 
@@ -78,6 +78,11 @@ impl DirectoryKind {
             [self as usize]
     }
 
+    /// The kind's base directory in the system manager.
+    fn base(self) -> &'static str {
+        ["/run/", "/var/lib/", "/var/cache/", "/var/log/", "/etc/"][self as usize]
+    }
+
     /// The specifier of the kind's base directory (systemd.unit(5)).
     #[must_use]
     pub fn specifier(self) -> &'static str {
@@ -95,8 +100,12 @@ pub fn read(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> 
         match (table.get(kind.key()), mode_entry) {
             (Some(entry), _) => {
                 let nodes = value::one_or_many(kind.key(), &entry.node, diagnostics);
-                let names =
-                    nodes.into_iter().filter_map(|node| directory_name(kind.key(), node, names, diagnostics)).collect();
+                let mut names: Vec<Text> =
+                    nodes.into_iter().filter_map(|node| directory_name(kind, node, names, diagnostics)).collect();
+                // There is one, whatever it is: nothing that names it is a second mistake. And it is nobody else's.
+                if names.is_empty() && entry.node.value != Value::Array(Vec::new()) {
+                    names.push(Text::from(vec![Piece::Unit]));
+                }
                 directories.push(Directory { kind, names, mode });
             }
             (None, Some(entry)) => {
@@ -109,7 +118,8 @@ pub fn read(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> 
     directories
 }
 
-fn directory_name(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Text> {
+fn directory_name(kind: DirectoryKind, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Text> {
+    let key = kind.key();
     let text = text::read(key, node, Position::Path, &Names { directories: &[], ..names.clone() }, diagnostics)?;
     let Value::String(written) = &node.value else { return None };
     let relative = !written.is_empty() && written.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -117,7 +127,14 @@ fn directory_name(key: &str, node: &Node, names: &Names<'_>, diagnostics: &mut D
         let message = format!(
             "`{key}` takes a path below systemd's base directory, such as `\"name\"`, without `..`, blanks, quotes and `:`"
         );
-        diagnostics.push(invalid(node, message));
+        let below =
+            written.strip_prefix(kind.base()).map(|rest| rest.trim_end_matches('/')).filter(|rest| !rest.is_empty());
+        let mut diagnostic = invalid(node, message);
+        if let Some(rest) = below {
+            diagnostic =
+                diagnostic.help(format!("write `\"{}\"`: systemd makes it below `{}`", shown(rest), kind.base()));
+        }
+        diagnostics.push(diagnostic);
         return None;
     }
     // systemd would give copse's own directories, group files among them, to the process's user.

@@ -110,13 +110,19 @@ pub fn port<'t>(table: &'t Table<'t>, diagnostics: &mut Diagnostics) -> Option<(
 }
 
 /// Whether `[….instance.NAME]` may describe one that isn't there: any instance of a manual process may be started, the
-/// machine may have fewer processors than another, and a drop-in may have taken some out.
+/// machine may have fewer processors than another, and a drop-in may have taken some out. And where `instances` is wrong,
+/// nobody knows which there are.
 fn may_be_missing(merged: &Merged<'_>, entry: &Entry) -> bool {
     let number = entry.name.bytes().all(|byte| byte.is_ascii_digit());
     let fewer = merged.table.get("instances").is_some_and(|instances| {
-        let cpus = matches!(&instances.node.value, Value::String(word) if word == "cpus");
         let said_later = ![merged.place.path(), entry.key.path()].contains(&instances.key.path());
-        cpus && number || said_later
+        let may = match &instances.node.value {
+            Value::String(word) => word != "cpus" || number,
+            Value::Array(_) => false,
+            Value::Integer(count) => !(0..=MOST_INSTANCES).contains(count),
+            _ => true,
+        };
+        may || said_later
     });
     fewer || merged.role == Role::Manual
 }
