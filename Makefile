@@ -178,6 +178,11 @@ deb-of-built: prerequisites
 	    { cat ../log >&2; exit 1; }
 	@echo $(abspath $(DEBS)-of-built)
 
+# What a package's build tries: neither root nor a network is needed.
+.PHONY: package-check
+package-check:
+	$(CARGO) test $(CARGOFLAGS) --lib --test cli --test errors --test golden --test schema
+
 # What takes too long for `make test`, in a root file system of its own: see packaging/test.
 .PHONY: package-test
 package-test: PROGRAMS := dpkg-dev

@@ -50,7 +50,7 @@ packages() { # SUITE
         packaging)
             echo "build-essential fakeroot debhelper rustc cargo pkgconf systemd-dev lintian" \
                 "rpm cpio makepkg pacman-package-manager libarchive-tools zstd groff-base" \
-                "systemd systemd-sysv dbus iproute2 util-linux passwd autopkgtest"
+                "systemd systemd-sysv dbus iproute2 util-linux passwd autopkgtest fish zsh"
             ;;
         rivals) echo "systemd systemd-sysv dbus iproute2 util-linux python3 s6 supervisor" ;;
         *) die "\`$1\` is no suite that is tested; they are: ${suites[*]}" ;;
