@@ -24,7 +24,7 @@ mod text;
 mod timer;
 
 use context::Context;
-pub use lost::{gone, invalid, is_gone, leans_on};
+pub use lost::{StartedBy, gone, invalid, is_gone, leans_on};
 pub use pinned::{PINNED, pin};
 
 /// What the units are generated for.

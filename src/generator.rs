@@ -147,7 +147,10 @@ impl<'a> Run<'a> {
                 self.pin(&pins, outcome, target, &mut made.tree);
                 (made.tree, Some(self.version(made.source, made.overrides, pins, outcome)))
             }
-            None => (tell::invalid(outcome, self.context, target), None),
+            None => {
+                let masked = self.checks.is_masked(&name::target(&outcome.name));
+                (tell::invalid(outcome, self.context, target, masked), None)
+            }
         };
         for failure in self.writer.write(&tree) {
             outcome.diagnostics.push(tell::unwritten(outcome, failure));

@@ -88,6 +88,13 @@ impl Installed {
         self.administrator.iter().chain(&self.packages).any(|folder| folder.is_static(target))
     }
 
+    /// Whether an administrator masked this unit (a link to `/dev/null`).
+    #[must_use]
+    pub fn is_masked(&self, unit: &str) -> bool {
+        let first = self.administrator.iter().find(|folder| folder.has(unit));
+        first.is_some_and(|folder| masks(&folder.here.join(unit)))
+    }
+
     /// What wants `target` once it is enabled: `[Install]` of the file that counts (systemd.unit(5)).
     #[must_use]
     pub fn wanting(&self, target: &str) -> Vec<String> {
@@ -215,10 +222,11 @@ fn stem(unit: &str) -> &str {
 
 /// What a file says about a unit; nothing where it masks (a link to `/dev/null`, systemd.unit(5)).
 fn text(path: &Path) -> Option<String> {
-    if std::fs::read_link(path).is_ok_and(|target| target == Path::new("/dev/null")) {
-        return Some(String::new());
-    }
-    read_unit(path)
+    if masks(path) { Some(String::new()) } else { read_unit(path) }
+}
+
+fn masks(path: &Path) -> bool {
+    std::fs::read_link(path).is_ok_and(|target| target == Path::new("/dev/null"))
 }
 
 /// The text of a unit file, if it is a file and of a unit's size.
@@ -284,7 +292,8 @@ mod tests {
         assert_eq!(installed.hidden_by("a.service"), Some("/usr/lib/systemd/system/a.service".into()));
         assert_eq!(installed.hidden_by("b.service"), None);
         assert_eq!(installed.hidden_by("c.service"), None);
-        assert!(installed.is_static("g.target"));
+        assert!(installed.is_static("g.target") && installed.is_masked("g.target"));
+        assert!(!installed.is_masked("h.target") && !installed.is_masked("b.service"));
         assert!(!installed.is_static("h.target"));
         assert!(!installed.is_static("i.target"));
     }

@@ -32,6 +32,7 @@ mod tests;
 mod text;
 mod value;
 mod version;
+mod wanted;
 
 pub use command::{LONGEST_WORD, is_plain_word, toml_string};
 pub use directories::{Directory, DirectoryKind, SharedDirectories};
@@ -42,6 +43,7 @@ pub use runs::{Credential, Directive, Hardening, Health, Pass, PassThrough, Prob
 pub use share::Share;
 pub use text::{is_variable, spelled};
 pub use version::left_out;
+pub use wanted::wanted_by;
 
 use crate::diagnostic::Place;
 use crate::scope::Scope;

@@ -126,6 +126,12 @@ impl Checks {
         self.installed.is_static(target)
     }
 
+    /// Whether an administrator masked `target`.
+    #[must_use]
+    pub fn is_masked(&self, target: &str) -> bool {
+        self.installed.is_masked(target)
+    }
+
     /// What administrators and packages say about these units, which [`generate::unit_names`] lists.
     pub fn overrides(&mut self, names: &[String]) -> Overrides {
         self.installed.overrides(names)

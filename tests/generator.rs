@@ -9,6 +9,8 @@ mod clashing;
 mod finding;
 #[path = "generator/history.rs"]
 mod history;
+#[path = "generator/missed.rs"]
+mod missed;
 #[path = "generator/pinning.rs"]
 mod pinning;
 #[path = "generator/refusing.rs"]

@@ -18,14 +18,25 @@ const GONE: &str = "X-CopseGone=yes";
 /// The longest line of a diagnosis; each goes to the journal as a message of its own.
 const LINE: usize = 1_800;
 
+/// What starts a group whose file is broken, so that its failure is seen wherever the group would be missed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartedBy {
+    /// These units want the target, as they would want that of a good group.
+    Units(Vec<String>),
+    /// The file doesn't say: the boot asks what reports the mistake. Not the target, which may be one that nobody wants
+    /// to start, with units of an administrator's below it.
+    Unknown,
+}
+
 /// The units of a group whose file is broken, and of which no good ones are left from earlier in this boot: a
 /// `G.target` whose start fails. `files` are the group's files, `message` is one line for `systemctl status`, `text`
-/// the whole diagnosis for the journal.
+/// the whole diagnosis for the journal. A static target is started by whoever enabled it.
 #[must_use]
 pub fn invalid(
     group: &GroupName,
     scope: Scope,
     target: Target,
+    started_by: &StartedBy,
     files: &[PathBuf],
     message: &str,
     text: &str,
@@ -47,8 +58,18 @@ pub fn invalid(
         Value::plain(&reporter),
     );
     unit.push(Section::Unit, "After", Value::plain(&reporter));
-    let path = if target.static_target { drop_in_path(&name) } else { name };
+    let path = if target.static_target { drop_in_path(&name) } else { name.clone() };
     tree.file(path, &unit);
+    match started_by {
+        _ if target.static_target => {}
+        StartedBy::Units(units) => {
+            units.iter().for_each(|wanting| tree.link(format!("{wanting}.wants/{name}"), format!("../{name}")));
+        }
+        StartedBy::Unknown => {
+            let file = name::template_of(&reporter).unwrap_or_else(|| reporter.clone());
+            tree.link(format!("{}.wants/{reporter}", scope.boot_target()), format!("../{file}"));
+        }
+    }
 
     let mut unit = Unit::new(&[&origin(files), &place_of_changes(scope, &reporter)]);
     unit.push(Section::Unit, "Description", message);

@@ -1,8 +1,8 @@
 //! What is said of groups that can't be generated, in units and to the log.
 
 use crate::diagnostic::{At, Code, Diagnostic, Diagnostics, Severity};
-use crate::generate::{self, Target};
-use crate::model::Context;
+use crate::generate::{self, StartedBy, Target};
+use crate::model::{self, Context};
 use crate::pipeline::GroupOutcome;
 use crate::tree::Failure;
 use crate::unit::UnitTree;
@@ -11,7 +11,7 @@ use crate::unit::UnitTree;
 const MESSAGE_MAX: usize = 200;
 
 /// What is written for a broken group that has no good units left.
-pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Target) -> UnitTree {
+pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Target, masked: bool) -> UnitTree {
     // A link that leads nowhere is no broken file; and the name of a foreign target isn't ours to show an error with.
     if !outcome.diagnostics.has_errors() || outcome.foreign_target {
         return UnitTree::default();
@@ -19,7 +19,15 @@ pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Target) 
     let errors = outcome.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == Severity::Error);
     let text = errors.map(Diagnostic::line).collect::<Vec<_>>().join("\n");
     let files = [outcome.path.clone()];
-    generate::invalid(&outcome.name, context.scope, target, &files, &message(&outcome.diagnostics), &text)
+    let said = outcome.source.as_ref().and_then(|source| model::wanted_by(source, context.scope));
+    let started_by = match said {
+        Some(units) => StartedBy::Units(units),
+        // Who masked the target doesn't want it started, whatever the file would say.
+        None if masked => StartedBy::Units(Vec::new()),
+        None => StartedBy::Unknown,
+    };
+    let message = message(&outcome.diagnostics);
+    generate::invalid(&outcome.name, context.scope, target, &started_by, &files, &message, &text)
 }
 
 /// The first error (or what there is) in one short line.

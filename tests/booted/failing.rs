@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::machines::machine::Machine;
+use crate::machines::machine::{BOOT_LIMIT, Boot, Machine};
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 use crate::stand_in;
@@ -16,6 +16,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_group_that_failed_starts_again_at_once),
     situation!(a_workers_crash_loop_restarts_nobody_else),
     situation!(a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up),
+    situation!(a_mistake_in_a_file_is_seen_after_a_boot),
 ];
 
 const SOON: Duration = Duration::from_secs(20);
@@ -189,4 +190,42 @@ fn a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up(m: &Machine) {
         m.property("tidy-worker.service", "NRestarts").parse().is_ok_and(|restarts: u32| restarts >= 7)
     });
     assert_ne!(m.property("tidy-worker.service", "SubState"), "failed");
+}
+
+fn a_mistake_in_a_file_is_seen_after_a_boot(m: &Machine) {
+    const WANTED: &str = "wanted-by = [\"multi-user.target\"]\n";
+    const GOOD: &str = "[process.a]\nexec = \"/bin/sleep 1000\"\n";
+    let boot = Boot::new(m.version()).unwrap_or_else(|why| panic!("{why:?}"));
+    let mut machine = boot
+        .write("/etc/copse/typo.toml", format!("{WANTED}{GOOD}instnaces = 2\n"))
+        .write("/etc/copse/unread.toml", "wanted-by = [multi-user.target]\n")
+        .write("/etc/copse/by-hand.toml", format!("{GOOD}instnaces = 2\n"))
+        .write("/etc/copse/masked.toml", "broken")
+        .link("/etc/systemd/system/masked.target", "/dev/null")
+        .write("/etc/copse/fine.toml", format!("{WANTED}{GOOD}"))
+        .start()
+        .unwrap_or_else(|why| panic!("{why:?}"));
+    let state = machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
+    assert_eq!(state, "degraded");
+    let failed = || {
+        let list = machine.ok(&["systemctl", "list-units", "--failed", "--plain", "--no-legend", "--full"]);
+        let mut units: Vec<_> =
+            list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+        units.sort();
+        units
+    };
+    assert_eq!(failed(), ["copse-invalid@typo.service", "copse-invalid@unread.service"]);
+    let described = machine.property("copse-invalid@typo.service", "Description");
+    assert!(described.starts_with("/etc/copse/typo.toml:4:1: error[unknown-key]: "), "{described}");
+    let journal = machine.journal(&["-u", "copse-invalid@unread.service"]);
+    assert!(journal.contains("/etc/copse/unread.toml:1:14: error[syntax]: "), "{journal}");
+    for (target, state) in [("typo", "inactive"), ("unread", "inactive"), ("by-hand", "inactive"), ("fine", "active")] {
+        assert_eq!(machine.property(&format!("{target}.target"), "ActiveState"), state, "{target}");
+    }
+    // Corrected and started, nothing of it is left.
+    machine.write("/etc/copse/typo.toml", &format!("{WANTED}{GOOD}"));
+    machine.write("/etc/copse/unread.toml", GOOD);
+    machine.reload();
+    machine.systemctl(&["start", "typo.target", "unread.target"]);
+    assert_eq!(failed(), [""; 0]);
 }

@@ -255,7 +255,15 @@ fn a_manual_process_is_neither_wanted_nor_awaited_and_stops_with_the_group() {
 fn a_broken_group_is_a_target_that_cannot_start() {
     let shop = GroupName::new("shop").unwrap();
     let files = ["/etc/copse/shop.toml".into()];
-    let tree = invalid(&shop, Scope::System, newest(), &files, "shop.toml:1: 100% wrong", "line one\n\n  \\x %i");
+    let tree = invalid(
+        &shop,
+        Scope::System,
+        newest(),
+        &StartedBy::Unknown,
+        &files,
+        "shop.toml:1: 100% wrong",
+        "line one\n\n  \\x %i",
+    );
     assert_eq!(value(&tree, "shop.target", "Description"), "shop.toml:1: 100%% wrong");
     assert_eq!(value(&tree, "shop.target", "Requires"), "copse-invalid@shop.service");
     assert_eq!(value(&tree, "shop.target", "After"), "copse-invalid@shop.service");
@@ -265,11 +273,13 @@ fn a_broken_group_is_a_target_that_cannot_start() {
         &shop,
         Scope::System,
         Target { static_target: true, ..newest() },
+        &StartedBy::Unknown,
         &files,
         "m",
         "é".repeat(2000).as_str(),
     );
     assert!(has(&tree, "shop.target.d/50-copse.conf") && !has(&tree, "shop.target"));
+    assert_eq!(tree.entries.len(), 2, "it is started by whoever enabled it");
     let lines = values(&tree, reporter, "StandardInputText");
     assert!(lines.iter().all(|line| line.len() < 2000));
     assert_eq!(lines.concat(), "é".repeat(2000));
