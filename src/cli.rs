@@ -198,6 +198,22 @@ fn systemctl(scope: Scope) -> &'static str {
     }
 }
 
+/// This command in a scope, for commands that help.
+fn copse(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "copse",
+        Scope::User => "copse --user",
+    }
+}
+
+/// How long lasts what is written below `/run`, or a user's own part of it, which goes with the last session.
+fn passing(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "until the next boot",
+        Scope::User => "until your last session ends",
+    }
+}
+
 /// Says on the standard error what went wrong with the command itself.
 fn complain(what: std::fmt::Arguments<'_>) {
     say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));

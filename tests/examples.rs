@@ -7,6 +7,8 @@ use copse::model::Context;
 use copse::pipeline;
 use copse::scope::{Directories, Scope};
 
+// What is typed after it is tried on booted systemds.
+#[allow(dead_code)]
 mod readme;
 
 /// Where the group files expect their folders.

@@ -146,6 +146,42 @@ fn every_verb_and_option_is_in_the_manual() {
 }
 
 #[test]
+fn the_examples_of_the_format_are_good_group_files() {
+    let (_, examples) = FORMAT.split_once(".SH EXAMPLES").unwrap();
+    let blocks: Vec<&str> = examples.split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next()).collect();
+    assert_eq!(blocks.len(), 3);
+    for block in blocks {
+        let text = plain(block);
+        let name = text.strip_prefix("# /etc/copse/").and_then(|rest| rest.split(".toml").next()).expect("its path");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(format!("{name}.toml"));
+        std::fs::write(&file, &text).unwrap();
+        let check = Command::new(env!("CARGO_BIN_EXE_copse")).arg("check").arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&check.stdout);
+        assert!(check.status.success() && said.is_empty(), "{said}{}", String::from_utf8_lossy(&check.stderr));
+    }
+}
+
+#[test]
+fn every_section_of_a_page_stands_there_once_and_each_verb_in_the_synopsis() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let mut sections: Vec<&str> = text.lines().filter(|line| line.starts_with(".SH ")).collect();
+        let all = sections.len();
+        sections.sort_unstable();
+        sections.dedup();
+        assert_eq!(sections.len(), all, "{}: a section stands there twice: {sections:?}", page.display());
+    }
+    let synopsis = COMMAND.split(".SH ").find(|section| section.starts_with("SYNOPSIS")).map(plain).unwrap_or_default();
+    let help = said_by(env!("CARGO_BIN_EXE_copse"), &["--help"]);
+    let verbs =
+        help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1).take_while(|line| !line.is_empty());
+    for verb in verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|verb| !verb.is_empty()) {
+        assert!(verb == "help" || synopsis.contains(&format!("copse {verb}")), "`{verb}` isn't in the synopsis");
+    }
+}
+
+#[test]
 fn every_option_of_the_helper_is_in_the_manual() {
     let help = options(&said_by(env!("CARGO_BIN_EXE_copse-notify"), &["--help"]));
     let missing: Vec<_> = help.difference(&options(&plain(NOTIFY))).cloned().collect();

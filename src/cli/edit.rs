@@ -93,7 +93,7 @@ impl Edit {
             let near = suggest::nearest(&self.group, outcome.groups.iter().map(|group| group.name.as_str()));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("`copse edit --full {group}` makes one"),
+                None => format!("`{} edit --full {group}` makes one", super::copse(context.scope)),
             };
             complain(format_args!("there is no group `{group}`; {hint}"));
             return Err(Exit::NoSuchGroup);
@@ -191,7 +191,8 @@ impl Subject<'_> {
         match amendment.place(self.directories) {
             Ok(_placed) => {
                 self.discard();
-                eprintln!("copse: wrote `{}`; `copse plan {}` tells what it means", self.path.display(), self.group);
+                let (path, copse) = (self.path.display(), super::copse(self.context.scope));
+                eprintln!("copse: wrote `{path}`; `{copse} plan {}` tells what it means", self.group);
                 Exit::Done
             }
             Err((path, error)) => {

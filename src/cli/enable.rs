@@ -155,7 +155,8 @@ impl<'o> Subject<'o> {
 
     async fn enable(&self, work: &Work) -> Result<Exit, Stop> {
         if self.outcome.is_none_or(|outcome| outcome.group.is_none()) {
-            complain(format_args!("the file of group `{0}` is invalid: `copse check {0}`", self.group));
+            let copse = super::copse(work.scope);
+            complain(format_args!("the file of group `{0}` is invalid: `{copse} check {0}`", self.group));
             return Ok(Exit::Invalid);
         }
         match self.found {

@@ -88,9 +88,10 @@ fn prepare(work: &Work, name: &str, hold: Option<bool>) -> Result<(Target, Amend
         Some(permanent) => {
             let option = if permanent { " --permanent" } else { "" };
             let text = format!(
-                "# Made by `copse hold {0}{option}`; `copse release {0}` removes it.\n[process.{1}]\nhold = true\n",
+                "# Made by `{copse} hold {0}{option}`; `{copse} release {0}` removes it.\n[process.{1}]\nhold = true\n",
                 target.label(),
-                target.process
+                target.process,
+                copse = super::copse(work.scope)
             );
             match permanent {
                 true => amendment.write(lasting, text).remove(passing),
@@ -131,9 +132,10 @@ async fn bring(
     let label = target.label();
     work.progress.report(target.group.as_str(), &label, json!({ "held": hold.is_some() }))?;
     done?;
+    let copse = super::copse(work.scope);
     work.progress.note(&match hold {
-        Some(true) => format!("{label} is held until `copse release {label}`"),
-        Some(false) => format!("{label} is held until the next boot, or `copse release {label}`"),
+        Some(true) => format!("{label} is held until `{copse} release {label}`"),
+        Some(false) => format!("{label} is held {}, or `{copse} release {label}`", super::passing(work.scope)),
         None if nothing => format!("{label} isn't held; nothing of it had to be started"),
         None => format!("{label} isn't held any more"),
     });

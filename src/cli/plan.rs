@@ -132,7 +132,7 @@ fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
             Err(Exit::NoSuchGroup)
         }
         (Some(_), _) => {
-            complain(format_args!("a plan is made for a whole group: `copse plan {}`", named.group));
+            complain(format_args!("a plan is made for a whole group: `{}`", named.group));
             Err(Exit::Usage)
         }
     }

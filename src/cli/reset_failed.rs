@@ -33,8 +33,9 @@ impl ResetFailed {
 async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     let mut meant = chosen.subjects(|_| true);
     if chosen.part.is_none() {
-        let gate = name::own("ready", &chosen.group);
-        meant.push(Subject { label: gate.clone(), unit: gate });
+        // The gate; and what told that the file is invalid, which nobody starts again once that is mended or removed.
+        let own = ["ready", "invalid"].map(|kind| name::own(kind, &chosen.group));
+        meant.extend(own.map(|unit| Subject { label: unit.clone(), unit }));
     }
     let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
     work.progress.expect(&meant);

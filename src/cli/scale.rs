@@ -72,7 +72,8 @@ impl Scale {
             Some(count) => {
                 let option = if self.permanent { " --permanent" } else { "" };
                 let text = format!(
-                    "# Made by `copse scale {} {count}{option}`.\n[process.{}]\ninstances = {count}\n",
+                    "# Made by `{} scale {} {count}{option}`.\n[process.{}]\ninstances = {count}\n",
+                    super::copse(work.scope),
                     target.label(),
                     target.process
                 );
@@ -135,9 +136,9 @@ impl Scale {
         let count = process.map_or(0, |process| process.instances.as_ref().map_or(0, |all| all.len()));
         work.progress.report(target.group.as_str(), &target.label(), json!({ "instances": count }))?;
         let until = match (self.reset, self.permanent) {
-            (true, _) => ", as the group's files say",
-            (_, true) => "",
-            _ => " until the next boot",
+            (true, _) => ", as the group's files say".to_owned(),
+            (_, true) => String::new(),
+            _ => format!(" {}", super::passing(work.scope)),
         };
         let stopped = if up { "" } else { "; the group is stopped" };
         work.progress.note(&format!("{}: {}{until}{stopped}", target.label(), report::counted(count, "instance")));

@@ -161,7 +161,8 @@ pub(super) fn load(scope: Scope) -> (Directories, Outcome) {
 /// That no group is to be found, and how there comes to be one.
 pub(super) fn no_groups(directories: &Directories) -> String {
     let places: Vec<_> = directories.groups.iter().map(|path| path.display().to_string()).collect();
-    format!("no groups in {}; help: `copse edit --full NAME` makes one, copse.toml(5)", places.join(", "))
+    let copse = super::copse(directories.scope);
+    format!("no groups in {}; help: `{copse} edit --full NAME` makes one, copse.toml(5)", places.join(", "))
 }
 
 /// Says that there is nothing of that name, and what is near.

@@ -46,8 +46,8 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     work.rollout(chosen.limit(), &record).stop_group(&target, &members).await?;
     for member in chosen.members.iter().filter(|member| timed(member)) {
         if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
-            let (label, group) = (&member.label, &chosen.group);
-            work.progress.note(&format!("{label} runs to its end; `copse stop {group}/{label}` stops it"));
+            let (label, group, copse) = (&member.label, &chosen.group, super::copse(work.scope));
+            work.progress.note(&format!("{label} runs to its end; `{copse} stop {group}/{label}` stops it"));
         }
     }
     Ok(Exit::Done)

@@ -96,8 +96,8 @@ fn short_lines(line: &str) -> Vec<&str> {
     pieces
 }
 
-/// The text of a unit whose process left its group while running, marked as such. Everything else stays: how it is
-/// stopped, and that it stops with its group. Marking twice changes nothing. A text without `[Unit]` (no unit of
+/// The text of a unit whose process left its group while running, marked as such and without the file that it came from.
+/// Everything else stays: how it is stopped, and that it stops with its group. Marking twice changes nothing. A text without `[Unit]` (no unit of
 /// copse's) gets the section.
 #[must_use]
 pub fn gone(unit: &str) -> String {
@@ -105,7 +105,9 @@ pub fn gone(unit: &str) -> String {
         return unit.to_owned();
     }
     let why = "no longer in its group: kept until it is stopped, because how to stop it stands here";
-    marked(&unpinned(unit), &mark(why, GONE))
+    // Where the file is gone as well, systemctl would say for ever that it changed since.
+    let lines = unit.split_inclusive('\n').filter(|line| !line.starts_with("SourcePath="));
+    marked(&unpinned(&lines.collect::<String>()), &mark(why, GONE))
 }
 
 /// Whether a unit's text carries the mark of [`gone`].

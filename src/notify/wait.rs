@@ -80,7 +80,7 @@ pub fn run(mut wait: Wait) -> Result<Status, Failure> {
         Outcome::Gone => Err(Failure::new(
             Status::GONE,
             format!(
-                "the process {}ended before {} held",
+                "the process {}{ENDED} {} held",
                 pid.map(|pid| format!("{pid} ")).unwrap_or_default(),
                 waiting::names(&wait.probes)
             ),
@@ -92,6 +92,16 @@ pub fn run(mut wait: Wait) -> Result<Status, Failure> {
         }
         Outcome::Never(missing) => Err(Failure::new(Status::GONE, format!("never ready: {missing}"))),
     }
+}
+
+/// Of a process that was waited for.
+const ENDED: &str = "ended before";
+
+/// Whether a line of a unit's journal is this program's, and says no more than that the process ended: what that said
+/// itself tells why.
+#[must_use]
+pub fn tells_only_of_an_end(line: &str) -> bool {
+    line.strip_prefix("copse-notify: the process ").is_some_and(|rest| rest.contains(ENDED))
 }
 
 /// Whether systemd itself started this process (`$SYSTEMD_EXEC_PID`, 248), and so reaps it: that it does only after it

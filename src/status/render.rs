@@ -273,6 +273,14 @@ fn next(status: &Status, look: Look) -> Vec<String> {
     if status.errors > 0 {
         return vec![copse(&format!("check {group}"))];
     }
+    if status.files.is_empty() {
+        // Nothing starts it any more.
+        let up = |row: &Row| row.listed.is_up();
+        return match status.rows.iter().any(up) || status.verdict == Verdict::Active {
+            true => vec![systemctl(&format!("stop {group}.target"))],
+            false => vec![copse(&format!("logs {group}")), copse(&format!("reset-failed {group}"))],
+        };
+    }
     let of = |is: fn(&Row) -> bool| status.rows.iter().find(|row| is(row));
     if of(is_lost).is_some() {
         // No start brings it back while somebody holds it.
@@ -292,8 +300,12 @@ fn next(status: &Status, look: Look) -> Vec<String> {
     match status.verdict {
         Verdict::Failed => vec![copse(&format!("logs {group}")), start()],
         Verdict::Degraded => {
-            let stopped = of(|row| row.state == State::Stopped);
-            stopped.map(|row| vec![systemctl(&format!("start {}", row.member.unit))]).unwrap_or_default()
+            let stopped: Vec<&Row> = status.rows.iter().filter(|row| row.state == State::Stopped).collect();
+            match stopped.as_slice() {
+                [] => Vec::new(),
+                [row] if row.member.kind != Kind::Setup => vec![systemctl(&format!("start {}", row.member.unit))],
+                _ => vec![copse(&format!("start {group}"))],
+            }
         }
         _ if status.rolled_back.is_some() || of(|row| !row.outdated.is_empty() || row.pinned != 0).is_some() => {
             vec![copse(&format!("plan {group}"))]
@@ -312,6 +324,8 @@ pub fn list(all: &[Status], look: Look) -> String {
         let up = awaited().filter(|row| matches!(row.state, State::Up | State::Done)).count();
         let count = match status.verdict {
             Verdict::Stopped | Verdict::Failed => String::new(),
+            // Without a valid file nobody knows here who belongs to it.
+            _ if status.rows.is_empty() => String::new(),
             _ => format!(" ({up} of {} up)", awaited().count()),
         };
         let words = words(status) + &count;

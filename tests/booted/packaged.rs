@@ -145,7 +145,10 @@ fn an_upgrade_of_the_package_leaves_every_process_running(m: &Machine) {
 fn after_a_removal_a_running_group_goes_on_until_it_is_stopped(m: &Machine) {
     let machine = installed(m);
     let before = start(&machine);
-    apt(&machine, "remove copse");
+    machine.ok(&["copse", "enable", "pack"]);
+    assert!(machine.exists("/etc/systemd/system/pack.target"));
+    let said = apt(&machine, "remove copse");
+    assert!(said.contains("left running until stopped or the next boot: pack."), "{said}");
     assert!(!machine.exists("/usr/bin/copse"));
     assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
     // Whoever installs anything else has systemd read its units again.
@@ -159,4 +162,5 @@ fn after_a_removal_a_running_group_goes_on_until_it_is_stopped(m: &Machine) {
     apt(&machine, "purge copse");
     let left = machine.sh("find /etc /usr /var/lib -path /var/lib/dpkg -prune -o -name '*copse*' -print");
     assert_eq!(left, "", "nothing is left of it");
+    assert_eq!(machine.sh("find /etc/systemd -name 'pack*'"), "", "what `copse enable` wrote");
 }

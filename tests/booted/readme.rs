@@ -34,7 +34,7 @@ fn the_first_group_of_the_readme_works_as_it_is_pasted(m: &Machine) {
         let page = m.run(&["bash", "-c", &format!("cat </dev/tcp/127.0.0.1/{port}")]);
         assert!(page.status == 0 && !page.stdout.is_empty(), "{page:?}");
     }
-    m.sh("systemctl stop hello.target; rm /etc/copse/hello.toml; systemctl daemon-reload");
+    m.sh(first::farewell());
     m.wait_until("all of it is gone", std::time::Duration::from_secs(20), || {
         m.property("hello-web@1.service", "ActiveState") == "inactive"
     });

@@ -18,6 +18,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 const GROUP: &str = r#"
     failure-policy = "stop"
+    runtime-directory = "mine"
     [process.db]
     exec = "/bin/sleep 1000"
     [process.web]
@@ -50,14 +51,15 @@ fn files(user: &User<'_>) -> [String; 4] {
 /// What stays in `directory` of systemd's.
 fn left(machine: &Machine, directory: &str) -> String {
     machine
-        .sh(&format!("find {directory} -name '*mine*' -o -name '*other*' -o -name '50-copse.conf' 2>/dev/null || true"))
+        .sh(&format!("find {directory} -name '*mine*' -o -name '*other*' -o -name 'copse-*' -o -name '50-copse.conf' 2>/dev/null || true"))
 }
 
 fn after_a_removal_a_users_running_group_goes_on_until_it_is_stopped(m: &Machine) {
     let machine = installed(m);
     let user = started(&machine);
     let before = pids(&user);
-    apt(&machine, "remove copse");
+    let said = apt(&machine, "remove copse");
+    assert!(said.contains("left running until stopped or the next boot (a user's): mine."), "{said}");
     assert_eq!(pids(&user), before);
     user.reload();
     assert_eq!(pids(&user), before);
@@ -65,6 +67,7 @@ fn after_a_removal_a_users_running_group_goes_on_until_it_is_stopped(m: &Machine
     assert!(kept.contains("mine.target.wants/mine-web@2.service") && !kept.contains("other"), "{kept}");
     let owners = machine.sh(&format!("stat -c %U {}/systemd/user/*", user.runtime_directory()));
     assert!(owners.lines().all(|owner| owner == "u2001"), "{owners}");
+    user.kill_and_wait("mine-web@2.service");
 
     user.systemctl(&["stop", "mine.target"]);
     for unit in MEMBERS {

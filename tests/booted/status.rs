@@ -24,6 +24,10 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_group_whose_start_failed_is_failed),
     situation!(a_broken_file_shows_beside_the_group_that_runs_on),
     situation!(what_left_the_file_while_running_is_still_shown),
+    situation!(what_runs_without_a_file_is_shown_until_it_is_stopped),
+    situation!(what_is_left_of_a_failed_start_without_a_file_is_shown),
+    situation!(a_program_that_ends_before_its_probe_holds_is_quoted),
+    situation!(a_failure_that_told_of_a_broken_file_can_be_forgotten),
     situation!(an_administrators_drop_in_is_named),
     situation!(the_status_of_a_users_group),
 ];
@@ -245,6 +249,92 @@ fn what_left_the_file_while_running_is_still_shown(m: &Machine) {
     let output = status(m, "look");
     expect(&output, 0, &["● look   active, file removed\n", "worker@1"]);
     assert!(line(&m.run(&["copse"]), "look").contains("active, file removed"));
+}
+
+fn what_runs_without_a_file_is_shown_until_it_is_stopped(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group("bereft", "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
+    group.start();
+    m.ok(&["copse", "enable", "bereft"]);
+    m.remove(&group.file());
+    m.reload();
+    // systemd says for ever that it hasn't read what isn't there.
+    let output = status(m, "bereft");
+    expect(&output, 0, &["active, file removed", "  next  systemctl stop bereft.target\n"]);
+    assert!(!output.stdout.contains("daemon-reload"), "{}", output.stdout);
+    m.systemctl(&["stop", "bereft.target"]);
+    m.reload();
+    // What `copse enable` wrote is still a target, with nothing behind it.
+    m.systemctl(&["start", "bereft.target"]);
+    assert_eq!(line(&m.run(&["copse"]), "bereft"), "● bereft  active, file removed");
+    expect(&status(m, "bereft"), 0, &["active, file removed", "next  systemctl stop bereft.target"]);
+    m.systemctl(&["stop", "bereft.target"]);
+    m.ok(&["copse", "disable", "bereft"]);
+    expect(&status(m, "bereft"), 4, &[]);
+}
+
+fn what_is_left_of_a_failed_start_without_a_file_is_shown(m: &Machine) {
+    stand_in::install(m);
+    let group = m.group(
+        "remnant",
+        "[process.a]\nexec = \"/bin/false\"\nready = \"notify\"\nrestart = \"no\"\n\
+         [process.b]\nexec = \"/usr/local/bin/stand-in run\"\n",
+    );
+    m.reload();
+    assert_ne!(m.try_systemctl(&["start", "remnant.target"]).status, 0);
+    assert_eq!(m.property("remnant-b.service", "ActiveState"), "active");
+    m.remove(&group.file());
+    m.reload();
+    let all = m.run(&["copse", "list"]);
+    assert!(line(&all, "remnant").contains("file removed"), "{all:?}");
+    let output = status(m, "remnant");
+    assert!(output.stdout.contains("  next  systemctl stop remnant.target\n"), "{output:?}");
+    m.systemctl(&["stop", "remnant.target"]);
+    m.wait("remnant-b.service", "ActiveState", "inactive", SOON);
+}
+
+fn a_program_that_ends_before_its_probe_holds_is_quoted(m: &Machine) {
+    let group = m.group(
+        "quoted",
+        r#"
+        [process.a]
+        shell = "[ -e /run/well ] || { echo 'no such option: --acept' >&2; exit 2; }; echo I serve; exec sleep 1000"
+        ready = { file = "/run/well" }
+        restart = "no"
+        "#,
+    );
+    m.write("/run/well", "");
+    group.start();
+    group.stop();
+    m.remove("/run/well");
+    let start = m.run(&["copse", "start", "quoted"]);
+    assert!(start.stdout.contains("no such option: --acept"), "{start:?}");
+    expect(&status(m, "quoted"), 1, &["no such option: --acept"]);
+    // What it said when it ran well is no reason for what came later.
+    m.write(&group.file(), &m.read(&group.file()).replace("echo I serve; exec", "exec"));
+    m.write("/run/well", "");
+    m.reload();
+    group.start();
+    m.systemctl(&["stop", "quoted-a.service"]);
+    m.write(
+        &group.file(),
+        "[process.a]\nexec = \"/bin/sleep 1000\"\nready = { file = \"/run/never\" }\ntimeout-start-sec = \"300ms\"\nrestart = \"no\"\n",
+    );
+    m.reload();
+    let start = m.run(&["copse", "start", "quoted"]);
+    assert!(start.status == 1 && !start.stdout.contains("I serve"), "{start:?}");
+}
+
+fn a_failure_that_told_of_a_broken_file_can_be_forgotten(m: &Machine) {
+    let group = m.group("bad", "[process.a\n");
+    m.reload();
+    assert_ne!(m.try_systemctl(&["start", "bad.target"]).status, 0);
+    m.wait("copse-invalid@bad.service", "ActiveState", "failed", SOON);
+    m.remove(&group.file());
+    m.reload();
+    let output = m.run(&["copse", "reset-failed", "bad"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(m.property("copse-invalid@bad.service", "ActiveState"), "inactive");
 }
 
 fn an_administrators_drop_in_is_named(m: &Machine) {

@@ -194,7 +194,8 @@ fn read(root: &Path) -> Vec<String> {
 /// What the generator says; there is no kernel's log below the root, so it does on its standard error.
 fn generate(root: &Path, output: &Path) -> Result<Vec<String>, Failed> {
     let mut generator = Command::new(env!("CARGO_BIN_EXE_copse-generator"));
-    let ran = generator.arg(output).env_clear().env("COPSE_ROOT", root).output()?;
+    // Otherwise it would go by who runs the tests.
+    let ran = generator.arg(output).env_clear().env("SYSTEMD_SCOPE", "system").env("COPSE_ROOT", root).output()?;
     let stderr = String::from_utf8(ran.stderr)?;
     let root = root.to_str().ok_or("the root's path is plain")?;
     Ok(stderr.lines().map(|line| line.trim_start_matches("copse-generator: ").replace(root, "")).collect())

@@ -30,3 +30,9 @@ pub fn commands() -> Vec<&'static str> {
     let commands = lines.map(|line| command(line).split(" # ").next().unwrap_or_default().trim_end());
     commands.flat_map(|line| line.split("; ")).collect()
 }
+
+/// How to be rid of it.
+pub fn farewell() -> &'static str {
+    let after = README.split_once("To be rid of it: `").expect("README.md says it").1;
+    after.split_once('`').expect("it ends").0
+}

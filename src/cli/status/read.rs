@@ -1,7 +1,7 @@
 //! From the service manager to a [`Status`]: the questions, and what is put together from the answers.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::last_line;
 use crate::cli::named::Named;
@@ -64,10 +64,11 @@ impl<'o> Group<'o> {
     ) -> zbus::Result<Option<Status>> {
         let units = self.units();
         let slice = name::slice(self.scope == Scope::User, &self.name);
+        let known = self.outcome.is_some() || running(systemd, self.scope).await?.contains(&self.name);
         let question = Question {
             group: &self.name,
             meaning: self.meaning(),
-            known: self.outcome.is_some(),
+            known,
             means: &|member| named.means(&member.label),
             besides: &[units.gate.clone(), units.mark.clone(), slice.clone()],
         };
@@ -92,8 +93,10 @@ impl<'o> Group<'o> {
         last_lines(self.scope, &mut rows);
         let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
         let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
-        let needs = |row: &&Row| row.details.as_ref().is_some_and(|details| details.needs_reload);
-        let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload);
+        // systemd says so for ever of a unit that runs and has no file any more: reading again doesn't help there.
+        let there = |details: &Details| Path::new(&details.fragment).exists();
+        let needs = |row: &&Row| row.details.as_ref().is_some_and(|details| details.needs_reload && there(details));
+        let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload && there(found));
         let overrides = overrides(&rows, directories);
         Ok(Some(Status {
             verdict,
@@ -265,23 +268,32 @@ fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>
     members.iter().filter(open).map(|member| member.unit.clone()).collect()
 }
 
-/// The groups that have something running, by their slices.
+/// The groups that have something running, by their slices. A slice stays active when nothing is in it any more, and a
+/// target is down while a process of a group goes on whose start failed: either has to show that there is something.
 pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<Vec<GroupName>> {
     let before = if scope == Scope::User { "app-copse-" } else { "system-copse-" };
     let pattern = &*format!("{before}*.slice");
     let rows = systemd.ask(|manager| async move { manager.list_units_by_patterns(&[], &[pattern]).await }).await?;
-    let mut names = Vec::new();
+    let mut found = Vec::new();
     for row in rows.into_iter().map(Listed::from).filter(Listed::is_up) {
         let escaped = row.name.strip_prefix(before).and_then(|rest| rest.strip_suffix(".slice"));
-        names.extend(escaped.and_then(|name| GroupName::new(&name.replace("\\x2d", "-"))));
+        found.extend(escaped.and_then(|name| GroupName::new(&name.replace("\\x2d", "-"))).map(|name| (name, row.name)));
     }
-    // A slice stays active when nothing is in it any more; a target doesn't.
-    let targets: Vec<String> = names.iter().map(name::target).collect();
+    let targets: Vec<String> = found.iter().map(|(name, _)| name::target(name)).collect();
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let up: HashSet<String> = match targets.is_empty() {
         true => HashSet::new(),
         false => systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect(),
     };
-    names.retain(|name| up.contains(&name::target(name)));
-    Ok(names)
+    let (mut names, quiet): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(name, _)| up.contains(&name::target(name)));
+    for (name, slice) in quiet {
+        // Whatever is in a slice requires it.
+        let inside: Vec<String> = systemd.unit_property(&slice, "RequiredBy").await?;
+        let inside: Vec<&str> = inside.iter().map(String::as_str).collect();
+        if !inside.is_empty() && systemd.list(&inside).await?.iter().any(Listed::is_up) {
+            names.push((name, slice));
+        }
+    }
+    Ok(names.into_iter().map(|(name, _)| name).collect())
 }

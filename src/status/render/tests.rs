@@ -287,6 +287,8 @@ fn an_invalid_file_and_a_removed_one() {
 
 ● knot-resolver   active, file removed
 
+  next  systemctl stop knot-resolver.target
+
 "#]]
         .raw()
     );
