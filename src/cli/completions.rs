@@ -12,6 +12,8 @@ use clap_complete::env::{EnvCompleter as _, Fish, Shells, Zsh};
 use super::report;
 use super::status::load;
 use super::{Exit, complain};
+use crate::diagnostic::Code;
+use crate::manager::signal;
 use crate::scope::Scope;
 use crate::status;
 
@@ -95,7 +97,8 @@ pub(super) fn answer(command: impl Fn() -> clap::Command, arguments: &[OsString]
     asked.try_complete(arguments.iter().cloned(), None).unwrap_or(true)
 }
 
-/// Every argument that takes the name of a group, or of something in it, says so in its value's name: `GROUP…`.
+/// Every argument that takes the name of a group, or of something in it, says so in its value's name: `GROUP…`. So do
+/// those that take a diagnostic's code or a signal.
 fn with_names(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|verb| {
         verb.mut_args(|argument| {
@@ -107,6 +110,8 @@ fn with_names(command: clap::Command) -> clap::Command {
                 Some(name) if name == "GROUP" || name.starts_with("GROUP|") => {
                     argument.add(ArgValueCompleter::new(groups))
                 }
+                Some(name) if name == "CODE" => argument.add(ArgValueCompleter::new(codes)),
+                Some(name) if name == "SIGNAL" => argument.add(ArgValueCompleter::new(signals)),
                 _ => argument,
             }
         })
@@ -127,7 +132,16 @@ fn groups(current: &OsStr) -> Vec<CompletionCandidate> {
     begin_with(current, groups)
 }
 
-/// Groups and their processes; instances once an `@` was typed, as there may be hundreds.
+fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
+    begin_with(current, Code::ALL.iter().map(|code| CompletionCandidate::new(code.text())))
+}
+
+fn signals(current: &OsStr) -> Vec<CompletionCandidate> {
+    begin_with(current, signal::names().map(CompletionCandidate::new))
+}
+
+/// Groups and their processes, by their units where those are typed; instances once an `@` was typed, as there may be
+/// hundreds.
 fn members(current: &OsStr) -> Vec<CompletionCandidate> {
     let (_, outcome) = load(scope());
     let typed = current.to_string_lossy();
@@ -142,7 +156,8 @@ fn members(current: &OsStr) -> Vec<CompletionCandidate> {
                 Some((process, _)) if !typed.contains('@') => process,
                 _ => &member.label,
             };
-            names.push(format!("{}/{label}", group.name));
+            let between = if typed.starts_with(&format!("{}-", group.name)) { '-' } else { '/' };
+            names.push(format!("{}{between}{label}", group.name));
         }
     }
     names.dedup();

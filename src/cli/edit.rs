@@ -144,7 +144,8 @@ impl Edit {
         if text.trim().is_empty() || subject.before.as_deref() == Some(text.as_str()) {
             subject.discard();
             let what = if text.trim().is_empty() { "the text is empty" } else { "nothing was changed" };
-            eprintln!("copse: {what}: `{}` stays as it was", subject.path.display());
+            let then = if subject.before.is_some() { "stays as it was" } else { "isn't made" };
+            eprintln!("copse: {what}: `{}` {then}", subject.path.display());
             return Some(Exit::Done);
         }
         let amendment = Amendment::new(subject.group.clone()).write(subject.path.clone(), text);

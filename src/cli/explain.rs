@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::report::print;
+use super::report::{self, print};
 use super::{Exit, complain};
 use crate::diagnostic::Code;
+use crate::status::render::wrap;
 use crate::suggest;
 
 /// Say what the code of a diagnostic means, and what to do.
@@ -23,7 +24,7 @@ impl Explain {
         let text = match &self.code {
             None => list(),
             Some(word) => match Code::ALL.iter().find(|code| code.text() == word) {
-                Some(code) => format!("{}[{code}]: {}", code.severity(), sentences(*code)),
+                Some(code) => explanation(*code),
                 None => {
                     let near = suggest::nearest(word, Code::ALL.iter().map(|code| code.text()));
                     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -50,7 +51,10 @@ fn list() -> String {
     text
 }
 
-/// The explanation, without the blanks that its lines begin with in the source.
-fn sentences(code: Code) -> String {
-    code.explanation().lines().map(|line| line.trim().to_owned() + "\n").collect()
+/// `error[cycle]: …`, in lines that the terminal takes.
+fn explanation(code: Code) -> String {
+    // In the source each line begins with a blank.
+    let text: Vec<&str> = code.explanation().lines().map(str::trim).collect();
+    let lines = wrap(&format!("{}[{code}]: ", code.severity()), &text.join(" "), report::width());
+    lines.iter().map(|line| line.clone() + "\n").collect()
 }

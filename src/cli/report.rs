@@ -102,12 +102,12 @@ const NARROW: usize = 80;
 /// How a status or a plan is drawn on the standard output, now.
 pub fn look(color: Color, scope: Scope) -> Look {
     let stdout = io::stdout();
-    Look {
-        colour: color.on(&stdout),
-        width: columns(&stdout).unwrap_or(NARROW),
-        now: moment::now(),
-        user: scope == Scope::User,
-    }
+    Look { colour: color.on(&stdout), width: width(), now: moment::now(), user: scope == Scope::User }
+}
+
+/// The columns of what is printed.
+pub fn width() -> usize {
+    columns(&io::stdout()).unwrap_or(NARROW)
 }
 
 /// How many of each kind.

@@ -97,6 +97,7 @@ impl Scale {
     fn check(&self, target: &Target, process: &crate::model::Process) -> Result<(), Exit> {
         let label = target.label();
         match &process.instances {
+            None if self.reset => complain(format_args!("{label} has no instances: there is nothing to take back")),
             None => complain(format_args!(
                 "{label} has no instances, and its unit would get another name: write `instances = 1` in the group file first"
             )),

@@ -16,6 +16,11 @@ pub fn name(number: i32) -> String {
     name.map_or_else(|| number.to_string(), ToString::to_string)
 }
 
+/// The names, without `SIG`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().copied()
+}
+
 /// The number of `HUP`, `SIGHUP`, `hup` or `1`.
 #[must_use]
 pub fn number(text: &str) -> Option<i32> {

@@ -88,6 +88,9 @@ const LINES: &[(&str, &[&str])] = &[
     ("copse logs -f shop/we", &["shop/web"]),
     ("copse logs shop/web@", &["shop/web@1", "shop/web@2"]),
     ("copse graph shel", &["shelf"]),
+    ("copse restart shop-we", &["shop-web"]),
+    ("copse explain shared", &["shared-socket"]),
+    ("copse kill -s HU", &["HUP"]),
 ];
 
 fn shops() -> Root {

@@ -199,11 +199,16 @@ fn overrides(rows: &[Row], directories: &Directories) -> Vec<(String, PathBuf)> 
         let paths = details.drop_ins.iter().chain([&details.fragment]).filter(|path| !path.is_empty());
         for path in paths.map(PathBuf::from).filter(|path| !path.starts_with(&generated)) {
             if seen.insert(path.clone()) {
-                all.push((row.member.unit.clone(), path));
+                all.push((laid_over(&path).unwrap_or_else(|| row.member.unit.clone()), path));
             }
         }
     }
     all
+}
+
+/// What a drop-in is for, which may be a template, or all units of a group: its directory says so.
+fn laid_over(path: &Path) -> Option<String> {
+    Some(path.parent()?.file_name()?.to_str()?.strip_suffix(".d")?.to_owned())
 }
 
 /// The last line in the journal of each failed service.
