@@ -30,6 +30,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod text;
+mod units;
 mod value;
 mod version;
 mod wanted;

@@ -7,7 +7,8 @@ const LONGEST: usize = 64;
 ///
 /// Near is: the same but for upper and lower case, `-`, `_` and blanks (`restart_sec`, `RestartSec`, `restart-sec`),
 /// or a few slips away (a letter too much, missing, wrong, or swapped with its neighbour): none in words of up to two
-/// letters, one up to five, two up to eleven, three beyond. Of equally near ones the first counts.
+/// letters, one up to five, two up to eleven, three beyond. Or the same words in another order (`max-memory`). Of equally
+/// near ones the first counts.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
@@ -29,7 +30,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if wanted.is_empty() || wanted.len().abs_diff(have.len()) > allowed {
             continue;
         }
-        let slips = distance(wanted, have, allowed);
+        let slips = match distance(wanted, have, allowed) {
+            slips if slips > allowed && same_words(word, candidate) => allowed,
+            slips => slips,
+        };
         if slips <= allowed && best.is_none_or(|(fewest, _)| slips < fewest) {
             best = Some((slips, candidate));
         }
@@ -41,6 +45,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 #[must_use]
 pub fn same_word(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
+}
+
+/// Whether the two are made of the same words: `max_memory` and `memory-max`.
+fn same_words(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        let mut words: Vec<_> = text.split(['-', '_', ' ']).map(str::to_ascii_lowercase).collect();
+        words.sort_unstable();
+        words
+    };
+    one.contains(['-', '_', ' ']) && words(one) == words(other)
 }
 
 /// A word without what differs between `kebab-case`, `snake_case` and `CamelCase`.
@@ -126,6 +140,13 @@ mod tests {
         ] {
             assert_eq!(nearest(word, KEYS), Some(meant), "{word}");
         }
+    }
+
+    #[test]
+    fn the_same_words_in_another_order_are_near() {
+        assert_eq!(nearest("max_memory", KEYS), Some("memory-max"));
+        assert_eq!(nearest("sec-stop-timeout", KEYS), Some("timeout-stop-sec"));
+        assert_eq!(nearest("max-memory-x", KEYS), None);
     }
 
     #[test]

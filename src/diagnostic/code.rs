@@ -122,7 +122,8 @@ codes! {
         /// Instances share a socket, and nothing says how they wait at it. systemd makes it blocking again, for all of them, each
         /// time that it starts one, unless `non-blocking = true`; a program that waits in epoll or poll can then hang in accept(2).
         SharedSocket "shared-socket",
-        /// Ordered after network-online.target, which nothing here wants: it may never be reached.
+        /// Ordered after network-online.target, which nothing here wants: it may never be reached. Or wanted by a unit that is
+        /// called like one of systemd's own targets, but for its suffix: nothing starts the group then.
         NotWanted "not-wanted",
         /// The group's target is an installed unit, whose `[Install]` says what wants it once it is enabled, and doesn't say what `wanted-by` says: that was left out.
         StaticTarget "static-target",

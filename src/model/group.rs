@@ -12,6 +12,7 @@ use crate::model::pass;
 use crate::model::process::{self, Merged, Surroundings};
 use crate::model::service::{self, span_or};
 use crate::model::text::Names;
+use crate::model::units;
 use crate::model::value::{self, invalid, shown, wrong_type};
 use crate::model::{DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Span, Text};
 use crate::scope::Scope;
@@ -282,6 +283,9 @@ fn outside(
             continue;
         }
         let Some(name) = outside.unit(key, node, diagnostics) else { continue };
+        if key == "wanted-by" {
+            units::warn_no_target(name, node, diagnostics);
+        }
         names.push(name.to_owned());
     }
     names

@@ -6,6 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::document::{Node, Spot, Table};
 use crate::model::process::Merged;
 use crate::model::service::Role;
+use crate::model::units;
 use crate::model::value::{self, shown};
 use crate::scope::Scope;
 use crate::suggest;
@@ -37,7 +38,7 @@ impl Outside<'_> {
     /// The name at `node`. One of the group's own is refused: as a process it is known by its name, with all checks
     /// that go with it; and what waits for the group's target or gate while belonging to the group waits for itself.
     pub fn unit<'n>(&self, key: &str, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<&'n str> {
-        let name = value::outside_unit(key, node, self.scope, diagnostics)?;
+        let name = units::outside_unit(key, node, self.scope, diagnostics)?;
         if (self.own)(name) {
             let message = format!(
                 "`{}` is one of the group's own units; with a suffix, `{key}` names units outside",
@@ -135,7 +136,8 @@ fn unknown(node: &Node, text: &str, positions: &Positions<'_>) -> Diagnostic {
     match suggest::nearest(text, positions.keys().map(|name| name.as_str())) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => {
-            diagnostic.help(format!("a unit outside the group is named with its suffix: `{}.service`", shown(text)))
+            let suffix = units::suffix("after", text);
+            diagnostic.help(format!("a unit outside the group is named with its suffix: `{}{suffix}`", shown(text)))
         }
     }
 }

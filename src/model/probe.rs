@@ -32,7 +32,14 @@ pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnosti
     let table = match &node.value {
         Value::Table(table) => table,
         Value::String(_) => {
-            return value::word("ready", node, WORDS, diagnostics).map(|word| match word {
+            let word = match &node.value {
+                Value::String(text) if READY.contains(&&**text) || PROBES.contains(&&**text) => {
+                    diagnostics.push(probe_as_word(text, node));
+                    None
+                }
+                _ => value::word("ready", node, WORDS, diagnostics),
+            };
+            return word.map(|word| match word {
                 "notify" => Ready::Notify,
                 "oneshot" => Ready::Oneshot,
                 _ => Ready::Exec,
@@ -64,6 +71,23 @@ pub fn ready(node: &Node, around: &Surroundings<'_>, diagnostics: &mut Diagnosti
     }
     value::unknown_keys("`ready`", table, &[PROBES, OTHERWISE].concat(), diagnostics);
     probes("ready", node, table, around, diagnostics).map(Ready::Probe)
+}
+
+/// A probe is a table: it has to be told where to ask.
+fn probe_as_word(name: &str, node: &Node) -> Diagnostic {
+    let example = match name {
+        "tcp" => "tcp = \"127.0.0.1:8080\"",
+        "unix" => "unix = \"/run/app.sock\"",
+        "file" => "file = \"/run/app/ready\"",
+        "command" => "command = \"/usr/bin/app ping\"",
+        "fd" => "fd = 3",
+        "listening" => "listening = 8080",
+        "dbus" => "dbus = \"org.example.App\"",
+        "pid-file" => "pid-file = \"/run/app.pid\"",
+        _ => "http = \"http://127.0.0.1:8080/\"",
+    };
+    let message = format!("`ready = \"{name}\"` doesn't say what `{name}` is to be: that is a table");
+    invalid(node, message).help(format!("write it like `ready = {{ {example} }}`"))
 }
 
 fn dbus(node: &Node, _: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Option<Ready> {

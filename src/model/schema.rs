@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::grammar::{CAPABILITIES, SIGNALS};
 use super::keys::{self, Key, Kind, Shape};
-use super::{pass, probe, value};
+use super::{pass, probe, units};
 use crate::systemd;
 use crate::unit::Section;
 
@@ -143,7 +143,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Statuses => one_or_many(json!({ "type": ["string", "integer"], "minimum": 0, "maximum": 255 })),
         Kind::Capabilities => one_or_many(json!({ "anyOf": [{ "enum": CAPABILITIES }, { "type": "string" }] })),
         Kind::Units => {
-            let suffixes: Vec<&str> = value::UNIT_SUFFIXES.iter().map(|suffix| &suffix[1..]).collect();
+            let suffixes: Vec<&str> = units::UNIT_SUFFIXES.iter().map(|suffix| &suffix[1..]).collect();
             let pattern = format!(r"\.({})$", suffixes.join("|"));
             one_or_many(json!({ "type": "string", "pattern": pattern }))
         }

@@ -7,25 +7,10 @@ use crate::document::{Node, Table, Value};
 use crate::model::Span;
 use crate::model::grammar::{self, scalar_is_valid};
 use crate::model::keys::Kind;
-use crate::scope::Scope;
+use crate::model::units;
 use crate::span;
 use crate::suggest;
 use crate::unit::value::is_noncharacter;
-
-/// The suffixes of systemd's unit types.
-pub const UNIT_SUFFIXES: &[&str] = &[
-    ".service",
-    ".socket",
-    ".target",
-    ".timer",
-    ".path",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".slice",
-    ".scope",
-    ".device",
-];
 
 /// The longest text that is taken, in bytes.
 const LONGEST: usize = 250_000;
@@ -217,53 +202,6 @@ pub fn time_span(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Optio
     }
 }
 
-/// A checked name of a unit outside the group, with its suffix.
-pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
-    let name = text(key, node, diagnostics)?;
-    let stem = UNIT_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
-    let valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    match stem {
-        Some(stem) if stem.ends_with('@') => {
-            let message = format!("`{}` is a template, of which only an instance can be meant", shown(name));
-            diagnostics.push(invalid(node, message).help("write one: `NAME@INSTANCE.service`"));
-            None
-        }
-        Some(stem)
-            if !stem.is_empty()
-                && name.len() <= crate::unit::name::MAX
-                && stem.chars().all(valid)
-                && !stem.starts_with('@') =>
-        {
-            Some(name)
-        }
-        Some(_) => {
-            diagnostics.push(invalid(node, format!("`{}` can't be a unit's name", shown(name))));
-            None
-        }
-        None => {
-            let diagnostic = invalid(node, format!("`{}` isn't a unit's name: it has no suffix", shown(name)));
-            diagnostics.push(match name.is_empty() {
-                true => diagnostic,
-                false => diagnostic.help(format!("did you mean `{}.service`?", shown(name))),
-            });
-            None
-        }
-    }
-}
-
-/// As [`unit_name`]; in user scope the system's own targets are left out, with a note: they don't exist there.
-pub fn outside_unit<'a>(key: &str, node: &'a Node, scope: Scope, diagnostics: &mut Diagnostics) -> Option<&'a str> {
-    let name = unit_name(key, node, diagnostics)?;
-    let boot = matches!(name, "multi-user.target" | "graphical.target");
-    if scope == Scope::User && (boot || name.starts_with("network") && name.ends_with(".target")) {
-        let message = format!("`{name}` was left out: a user's service manager doesn't have it");
-        let diagnostic = Diagnostic::new(Code::UserScope, &node.place, message);
-        diagnostics.push(if boot { diagnostic.help("write `default.target`") } else { diagnostic });
-        return None;
-    }
-    Some(name)
-}
-
 /// The value of a key that is a directive one to one, in systemd's grammar.
 pub fn directive(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> Option<Cow<'static, str>> {
     match kind {
@@ -273,7 +211,7 @@ pub fn directive(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnosti
         Kind::Integer(low, high) => integer(key, node, (low, high), diagnostics).map(|value| value.to_string().into()),
         Kind::Units => {
             let names = one_or_many(key, node, diagnostics);
-            let names: Vec<_> = names.into_iter().filter_map(|node| unit_name(key, node, diagnostics)).collect();
+            let names: Vec<_> = names.into_iter().filter_map(|node| units::unit_name(key, node, diagnostics)).collect();
             (!names.is_empty()).then(|| names.join(" ").into())
         }
         Kind::Statuses | Kind::Capabilities => words(key, kind, node, diagnostics).map(Cow::Owned),
@@ -349,8 +287,19 @@ fn scalar(key: &str, kind: Kind, node: &Node, diagnostics: &mut Diagnostics) -> 
             diagnostic = diagnostic.help(format!("did you mean `{key} = \"{near}\"`?"));
         }
     }
+    if let Some(size) = size_meant(&text).filter(|size| kind == Kind::Size && scalar_is_valid(kind, size)) {
+        diagnostic = diagnostic.help(format!("did you mean `{key} = \"{size}\"`?"));
+    }
     diagnostics.push(diagnostic);
     None
+}
+
+/// A size as systemd writes it: `50MB`, `50 MiB`, `50m` are `50M`.
+fn size_meant(text: &str) -> Option<String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let number = upper.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = upper[number.len()..].trim_end_matches('B').trim_end_matches('I');
+    Some(format!("{}{unit}", number.trim_end())).filter(|_| !number.is_empty() && unit.len() <= 1)
 }
 
 fn expected(kind: Kind) -> &'static str {

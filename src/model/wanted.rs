@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::document::Table;
-use crate::model::{group, value};
+use crate::model::{group, units, value};
 use crate::scope::Scope;
 use crate::source::Source;
 use crate::suggest;
@@ -20,7 +20,7 @@ pub fn wanted_by(source: &Source, scope: Scope) -> Option<Vec<String>> {
     let mut wrong = Diagnostics::default();
     let nodes = value::one_or_many(KEY, &entry.node, &mut wrong);
     let units: Vec<_> =
-        nodes.into_iter().filter_map(|node| value::outside_unit(KEY, node, scope, &mut wrong)).collect();
+        nodes.into_iter().filter_map(|node| units::outside_unit(KEY, node, scope, &mut wrong)).collect();
     let good = !wrong.has_errors() && !units.iter().any(|unit| is_own(source.name.as_str(), unit));
     good.then(|| units.into_iter().map(str::to_owned).collect())
 }
