@@ -1,15 +1,16 @@
 //! From directories to groups: what the generator, `check` and `render` have in common.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::generate;
 use crate::history::Overrides;
 use crate::installed::Installed;
 use crate::model::{self, Context, Group};
-use crate::scope::Directories;
+use crate::scope::{Directories, Scope};
 use crate::source::{self, Found, FoundGroup, Source};
 use crate::unit::name::{self, GroupName};
 
@@ -85,13 +86,20 @@ pub struct Checks {
     /// The good groups, and which of them makes a unit.
     groups: Vec<GroupName>,
     taken: HashMap<String, usize>,
+    /// The runtime directories of groups, the file of each, and whether it stays.
+    directories: BTreeMap<String, (Arc<Path>, bool)>,
 }
 
 impl Checks {
     /// No group yet.
     #[must_use]
     pub fn new(directories: &Directories) -> Self {
-        Self { installed: Installed::read(directories), groups: Vec::new(), taken: HashMap::new() }
+        Self {
+            installed: Installed::read(directories),
+            groups: Vec::new(),
+            taken: HashMap::new(),
+            directories: BTreeMap::new(),
+        }
     }
 
     /// Reads a group and checks it. To be called in the order of their names: of two that make the same unit the
@@ -102,12 +110,15 @@ impl Checks {
         outcome.static_target = self.installed.is_static(&target);
         outcome.foreign_target = !outcome.static_target && self.installed.hidden_by(&target).is_some();
         self.names(&mut outcome, &target);
+        self.directories(&mut outcome);
         let wanted_by = outcome.group.as_ref().map_or(&[][..], |group| &group.wanted_by);
         if outcome.static_target && !wanted_by.is_empty() {
             let wanting = self.installed.wanting(&target);
             let left = wanted_by.iter().find(|unit| !wanting.contains(unit));
-            let diagnostic =
-                left.zip(outcome.group.as_ref()).map(|(unit, group)| wanted_otherwise(group, &target, unit));
+            let written = || model::place_of(outcome.source.as_ref()?, &[], &["wanted-by"]);
+            let diagnostic = left
+                .zip(outcome.group.as_ref())
+                .map(|(unit, group)| wanted_otherwise(written().unwrap_or_else(|| group.place.clone()), &target, unit));
             diagnostic.into_iter().for_each(|diagnostic| outcome.diagnostics.push(diagnostic));
         }
         outcome.diagnostics.sort();
@@ -170,11 +181,57 @@ impl Checks {
     }
 }
 
-fn wanted_otherwise(group: &Group, target: &str, unit: &str) -> Diagnostic {
+impl Checks {
+    /// A runtime directory is removed with all below it when its service stops, and that of a whole group when the group
+    /// does: another group's files in it are gone then.
+    fn directories(&mut self, outcome: &mut GroupOutcome) {
+        let (Some(group), Some(source)) = (&outcome.group, &outcome.source) else { return };
+        let own = model::runtime_directories(group);
+        for directory in &own {
+            let path = directory.path.as_str();
+            let above = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
+            let below =
+                || self.directories.range(format!("{path}/")..).next().filter(|(other, _)| is_below(other, path));
+            let met = above.filter_map(|above| self.directories.get_key_value(above)).next().or_else(below);
+            let Some((other, (file, _))) = met.filter(|(_, (_, stays))| !(*stays && directory.stays)) else { continue };
+            let place = model::place_of(source, &directory.table(), &["runtime-directory"]);
+            let place = place.or_else(|| model::place_of(source, &["defaults"], &["runtime-directory"]));
+            let place = place.unwrap_or_else(|| group.place.clone());
+            outcome.diagnostics.push(same_directory(place, group.scope, path, other, file));
+        }
+        let file: Arc<Path> = outcome.path.as_path().into();
+        for directory in own {
+            self.directories.entry(directory.path).or_insert_with(|| (Arc::clone(&file), directory.stays));
+        }
+    }
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn same_directory(place: Place, scope: Scope, path: &str, other: &str, file: &Path) -> Diagnostic {
+    let base = match scope {
+        Scope::System => "/run",
+        Scope::User => "$XDG_RUNTIME_DIR",
+    };
+    let (file, fate) = (file.display(), "a runtime directory is removed when what it belongs to stops");
+    let message = match path {
+        _ if path == other => format!("the runtime directory `{base}/{path}` is that of `{file}` as well: {fate}"),
+        _ if is_below(path, other) => {
+            format!("the runtime directory `{base}/{path}` is below `{base}/{other}` of `{file}`: {fate}")
+        }
+        _ => format!("the runtime directory `{base}/{path}` is above `{base}/{other}` of `{file}`: {fate}"),
+    };
+    Diagnostic::new(Code::SameDirectory, place, message)
+        .help("give it another name in one of the two, such as `\"{group}\"`")
+}
+
+fn wanted_otherwise(place: Place, target: &str, unit: &str) -> Diagnostic {
     let message =
         format!("`wanted-by` has no effect: `{target}` is installed, and its own `[Install]` doesn't name `{unit}`");
     let help = format!("add `WantedBy={unit}` there and `systemctl enable {target}`");
-    Diagnostic::new(Code::StaticTarget, &group.place, message).help(help)
+    Diagnostic::new(Code::StaticTarget, place, message).help(help)
 }
 
 fn read(found: FoundGroup, context: &Context) -> GroupOutcome {

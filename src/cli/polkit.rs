@@ -10,7 +10,32 @@ use clap::Args;
 use super::input::Input;
 use super::report::{self, Report};
 use super::{Exit, complain};
+use crate::model::Group;
 use crate::scope::Scope;
+
+/// Where polkit(8) finds rules.
+pub(super) const RULES: [&str; 4] = [
+    "/etc/polkit-1/rules.d",
+    "/run/polkit-1/rules.d",
+    "/usr/local/share/polkit-1/rules.d",
+    "/usr/share/polkit-1/rules.d",
+];
+
+/// Whether `controls` of a group come to something only by a rule: root needs none.
+pub(super) fn needs_rule(group: &Group) -> bool {
+    !rule::grants(group).is_empty()
+}
+
+/// Whether the text of a file with rules is about what a group's `controls` grant. Somebody may have written it by hand,
+/// for the units or for the user.
+pub(super) fn is_about(text: &str, group: &Group) -> bool {
+    let quoted = |name: &str| text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"));
+    text.contains("org.freedesktop.systemd1.")
+        && rule::grants(group).iter().any(|grant| {
+            quoted(&grant.user)
+                || grant.begin().any(|unit| ["\"", "'"].iter().any(|mark| text.contains(&[mark, unit].concat())))
+        })
+}
 
 /// Print the polkit rule for the processes of a group that have `controls`.
 ///

@@ -122,6 +122,15 @@ codes! {
         /// Instances share a socket, and nothing says how they wait at it. systemd makes it blocking again, for all of them, each
         /// time that it starts one, unless `non-blocking = true`; a program that waits in epoll or poll can then hang in accept(2).
         SharedSocket "shared-socket",
+        /// A probe that says nothing of its process, which counts as ready, healthy or settled whatever it does: it only connects
+        /// to a socket of `listen`, where systemd and the kernel take connections; or it asks an instance where another may
+        /// answer, at a socket that they share or literally at the port of one.
+        EmptyProbe "empty-probe",
+        /// Two processes of the group have the same port: the second one that starts can't listen there.
+        SamePort "same-port",
+        /// Two groups have the same runtime directory, or one below the other's: it is removed when a process of either, or
+        /// either group, stops. Other kinds of directories stay.
+        SameDirectory "same-directory",
         /// Ordered after network-online.target, which nothing here wants: it may never be reached. Or wanted by a unit that is
         /// called like one of systemd's own targets, but for its suffix: nothing starts the group then.
         NotWanted "not-wanted",
@@ -131,8 +140,9 @@ codes! {
         OneCommand "one-command",
         /// A drop-in directory for a group that has no file: nothing was read.
         NoGroup "no-group",
-        /// The group names a program, a directory, a file or a user that isn't on this machine, so a process won't start. Said by
-        /// `copse check` of installed groups; a setup step may make it, and then all is well.
+        /// The group names a program, a directory, a file or a user that isn't on this machine, so a process won't start; or it
+        /// has `controls`, and no polkit rule is installed that grants them. Said by `copse check` of installed groups; a setup
+        /// step may make what is missing, and then all is well.
         Missing "missing",
         /// A setting of another process manager that the group file doesn't have: there is something else for it, it needs a value
         /// that isn't known, or nothing corresponds to it.

@@ -8,7 +8,7 @@ use crate::document::{Node, Table, Value};
 use crate::model::keys::Kind;
 use crate::model::text::{self, Names, Position};
 use crate::model::value::{self, invalid, shown};
-use crate::model::{Piece, Process, Setup, Start, Text};
+use crate::model::{Group, Piece, Process, Service, Setup, Start, Text};
 use crate::unit::name::ProcessName;
 
 /// The group's shared directories.
@@ -175,6 +175,8 @@ struct Owned<'g> {
     place: Option<&'g Place>,
     kind: DirectoryKind,
     path: String,
+    /// It is named after the unit.
+    of_unit: bool,
 }
 
 /// The same directory in two units is re-owned, or even removed, by each restart of either; and a runtime directory is
@@ -220,7 +222,10 @@ fn owned<'g>(
     let mut all = Vec::new();
     let mut add = |member, instance, place, names: &mut dyn Iterator<Item = (DirectoryKind, &'g Text)>| {
         let owner = Owner { member, instance };
-        all.extend(names.map(|(kind, name)| Owned { owner, place, kind, path: path(name, owner) }));
+        all.extend(names.map(|(kind, name)| {
+            let of_unit = name.has(|piece| *piece == Piece::Unit);
+            Owned { owner, place, kind, path: path(name, owner), of_unit }
+        }));
     };
     add(None, None, None, &mut names_of(shared.map_or(&[], |shared| &shared.directories)));
     for (name, process) in processes {
@@ -302,4 +307,42 @@ pub fn first(own: &[Directory], shared: &[(DirectoryKind, Text)]) -> Vec<(Direct
         own.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect();
     first.extend(shared.iter().filter(|(kind, _)| !own.iter().any(|own| own.kind == *kind)).cloned());
     first
+}
+
+/// A runtime directory of a group, for comparison with those of others.
+#[derive(Debug)]
+pub struct RuntimeDirectory {
+    /// Below `/run`; `*` where any instance may have it.
+    pub path: String,
+    /// It stays when what it belongs to stops (`RuntimeDirectoryPreserve=`).
+    pub stays: bool,
+    /// The kind and name of the process or step that has it; `None`: the group.
+    member: Option<(&'static str, ProcessName)>,
+}
+
+impl RuntimeDirectory {
+    /// The path of the table that says so.
+    #[must_use]
+    pub fn table(&self) -> Vec<&str> {
+        self.member.iter().flat_map(|(kind, name)| [*kind, name.as_str()]).collect()
+    }
+}
+
+/// All runtime directories of a group, but for those that are named after their unit: no other group's are.
+#[must_use]
+pub fn runtime_directories(group: &Group) -> Vec<RuntimeDirectory> {
+    let all = owned(&group.processes, &group.setup, group.shared.as_ref());
+    let all = all.into_iter().filter(|one| one.kind == DirectoryKind::Runtime && !one.of_unit);
+    let stays =
+        |service: &Service| service.pass.0.iter().any(|(_, directive, _)| directive == "RuntimeDirectoryPreserve");
+    let of = |name: &ProcessName| match (group.processes.get(name), group.setup.get(name)) {
+        (Some(process), _) => ("process", stays(&process.service)),
+        (None, step) => ("setup", step.is_some_and(|step| stays(&step.service))),
+    };
+    all.map(|one| RuntimeDirectory {
+        path: one.path,
+        stays: one.owner.member.is_some_and(|name| of(name).1),
+        member: one.owner.member.map(|name| (of(name).0, name.clone())),
+    })
+    .collect()
 }

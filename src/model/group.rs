@@ -9,6 +9,7 @@ use crate::model::keys;
 use crate::model::names;
 use crate::model::order::{self, Outside};
 use crate::model::pass;
+use crate::model::ports;
 use crate::model::process::{self, Merged, Surroundings};
 use crate::model::service::{self, span_or};
 use crate::model::text::Names;
@@ -236,6 +237,7 @@ fn read_members(
             processes.insert(member.name.clone(), process);
         }
     }
+    ports::check(&merged, &processes, diagnostics);
     (processes, setup)
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::document::{Entry, Node, Spot, Table, Value, merge_settings};
+use crate::model::asked;
 use crate::model::calendar;
 use crate::model::defaults::Member;
 use crate::model::directories::{self, is_instance};
@@ -230,6 +231,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
     let first = directories::first(&service.directories, around.shared);
     let names = Names { directories: &first, ..names };
     let change = change(table, has_instances, &service, &names, diagnostics);
+    asked::check(table, &service, &change.settled, instances.as_ref(), &sockets, diagnostics);
     check_combination(merged, &instances, &service, &sockets, diagnostics);
     Process {
         place: Place::from(&merged.place),

@@ -52,7 +52,10 @@ impl<'m> Ruled<'m> {
         let group = m.group(name, GROUP);
         group.start();
         let rule = format!("/etc/polkit-1/rules.d/50-copse-{name}.rules");
+        let asks_for_it = || m.run(&["copse", "check", name]).stdout.contains("there is no polkit rule for it");
+        assert!(asks_for_it(), "without a rule `controls` has no effect");
         m.write(&rule, &m.ok(&["copse", "polkit", name]));
+        assert!(!asks_for_it());
         let unit = format!("{name}-gc.service");
         m.wait_until("polkit goes by the rule", SOON, || systemctl(user, &["reload", &unit]).status == 0);
         Self { m, _group: group, rule }

@@ -130,7 +130,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_target_that_is_installed_is_wanted_by_whom_its_own_file_says",
         code: Code::StaticTarget,
-        line: "/etc/copse/web.toml:1:1: warning[static-target]: `wanted-by` has no effect: `web.target` is installed, and its own `[Install]` doesn't name `multi-user.target`; add `WantedBy=multi-user.target` there and `systemctl enable web.target`",
+        line: "/etc/copse/web.toml:1:13: warning[static-target]: `wanted-by` has no effect: `web.target` is installed, and its own `[Install]` doesn't name `multi-user.target`; add `WantedBy=multi-user.target` there and `systemctl enable web.target`",
         make: |copse| {
             let units = copse.join("../../usr/lib/systemd/system");
             fs::create_dir_all(&units)?;

@@ -7,9 +7,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::cli::polkit;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::document;
-use crate::model::{Group, Piece, Service, Text};
+use crate::model::{self, Group, Piece, Service, Text};
+use crate::scope::Scope;
 use crate::source::Source;
 
 /// systemd's own path, which a bare name is looked up in (systemd.service(5)).
@@ -30,6 +31,8 @@ const ELSEWHERE: [&str; 7] = [
 pub(super) trait Machine {
     /// What is at a path.
     fn at(&self, path: &Path) -> Found;
+    /// The texts of all files with polkit's rules; `None` where one of them can't be read.
+    fn rules(&self) -> Option<Vec<String>>;
     /// Whether there is an entry of that key in `passwd` or `group`.
     fn has(&self, database: &str, key: &str) -> bool;
 }
@@ -61,6 +64,24 @@ impl Machine for ThisMachine {
         }
     }
 
+    fn rules(&self) -> Option<Vec<String>> {
+        let mut texts = Vec::new();
+        for directory in polkit::RULES {
+            let entries = match std::fs::read_dir(directory) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(_) => return None,
+            };
+            for entry in entries {
+                let path = entry.ok()?.path();
+                if path.extension().is_some_and(|extension| extension == "rules") {
+                    texts.push(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned());
+                }
+            }
+        }
+        Some(texts)
+    }
+
     /// By getent(1), which asks wherever this machine keeps its users. 2: there is no such entry.
     fn has(&self, database: &str, key: &str) -> bool {
         let getent = Command::new("getent").args([database, key]).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -79,6 +100,7 @@ pub(super) fn missing(group: &Group, source: &Source, machine: &dyn Machine) -> 
             look.service(kind, name.as_str(), service, place);
         }
     }
+    look.rule(group);
     look.found
 }
 
@@ -119,6 +141,22 @@ impl Look<'_> {
         }
     }
 
+    /// `controls` say who may do what; polkit(8) goes by its own files.
+    fn rule(&mut self, group: &Group) {
+        if group.scope == Scope::User || !polkit::needs_rule(group) {
+            return;
+        }
+        let Some(rules) = self.machine.rules() else { return };
+        let first = group.processes.iter().find(|(_, process)| !process.controls.is_empty());
+        if let Some((name, process)) = first.filter(|_| !rules.iter().any(|text| polkit::is_about(text, group))) {
+            let message = "`controls` has no effect yet: there is no polkit rule for it on this machine";
+            let place = spot(self.source, "process", name.as_str(), &["controls"]);
+            let help = format!("as root: `copse polkit {0} > {1}/50-copse-{0}.rules`", group.name, polkit::RULES[0]);
+            let place = place.unwrap_or_else(|| process.place.clone());
+            self.found.push(Diagnostic::new(Code::Missing, place, message).help(help));
+        }
+    }
+
     /// What is wrong with a program, if something is.
     fn program(&self, program: &str) -> Option<String> {
         if !program.contains('/') {
@@ -147,16 +185,9 @@ fn literal(text: &Text) -> Option<&str> {
     (!text.has(|piece| !matches!(piece, Piece::Literal(_)))).then(|| text.leading())
 }
 
-/// Where one of these keys stands: in the last file that has it, of the process itself or else of `[defaults]`.
+/// Where one of these keys stands, of the process itself or else of `[defaults]`.
 fn spot(source: &Source, kind: &str, name: &str, keys: &[&str]) -> Option<Place> {
-    let files = || source.drop_ins.iter().rev().chain([&source.file]);
-    let of = |path: &[&str]| {
-        files().find_map(|file| {
-            let table = document::parse(file, &mut Diagnostics::default())?;
-            let table = path.iter().try_fold(&table, |table, name| table.table(name))?;
-            keys.iter().find_map(|key| table.get(key)).map(|entry| Place::from(&entry.node.place))
-        })
-    };
+    let of = |path: &[&str]| model::place_of(source, path, keys);
     of(&[kind, name]).or_else(|| of(&["defaults"]))
 }
 
@@ -164,11 +195,11 @@ fn spot(source: &Source, kind: &str, name: &str, keys: &[&str]) -> Option<Place>
 mod tests {
     use super::*;
     use crate::diagnostic::SourceFile;
-    use crate::model::{self, Context};
-    use crate::scope::Scope;
+    use crate::model::Context;
     use crate::unit::name::GroupName;
 
-    struct Bare;
+    /// With these texts of polkit's rules.
+    struct Bare(Option<&'static str>);
 
     impl Machine for Bare {
         fn at(&self, path: &Path) -> Found {
@@ -181,17 +212,25 @@ mod tests {
             }
         }
 
+        fn rules(&self) -> Option<Vec<String>> {
+            self.0.map(|text| vec![text.to_owned()])
+        }
+
         fn has(&self, database: &str, key: &str) -> bool {
             (database, key) == ("passwd", "ada")
         }
     }
 
     fn lines(text: &str) -> Vec<String> {
+        lines_with(Some(""), text)
+    }
+
+    fn lines_with(rules: Option<&'static str>, text: &str) -> Vec<String> {
         let file = SourceFile { path: "/g.toml".into(), text: text.to_owned() };
         let source = Source { name: GroupName::new("g").unwrap(), file: file.into(), drop_ins: Vec::new() };
         let (group, diagnostics) = model::read(&source, &Context { scope: Scope::System, cpus: 1 });
         let group = group.unwrap_or_else(|| panic!("{diagnostics:?}"));
-        missing(&group, &source, &Bare).iter().map(Diagnostic::line).collect()
+        missing(&group, &source, &Bare(rules)).iter().map(Diagnostic::line).collect()
     }
 
     #[test]
@@ -226,6 +265,26 @@ mod tests {
             "exec = \"sleep 1\"\nuser = \"bob\"\nservice = { DynamicUser = true }",
         ] {
             assert_eq!(lines(&format!("[process.p]\n{text}\n")), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn controls_need_a_rule() {
+        const TEXT: &str =
+            "[process.w]\nexec = \"sleep 1\"\n[process.m]\nexec = \"sleep 1\"\nuser = \"ada\"\ncontrols = [\"w\"]\n";
+        let said = lines_with(Some("polkit.addRule(function () {});"), TEXT);
+        let expected = "/g.toml:6:12: warning[missing]: `controls` has no effect yet: there is no polkit rule for it on this \
+                        machine; as root: `copse polkit g > /etc/polkit-1/rules.d/50-copse-g.rules`";
+        assert_eq!(said, [expected]);
+        let root = TEXT.replace("ada", "0");
+        for (rules, text) in [
+            // It may not be looked at.
+            (None, TEXT),
+            (Some("org.freedesktop.systemd1.manage-units … \"g-w.service\""), TEXT),
+            (Some("org.freedesktop.systemd1.manage-units … subject.user == 'ada'"), TEXT),
+            (Some(""), root.as_str()),
+        ] {
+            assert_eq!(lines_with(rules, text), [""; 0], "{rules:?}");
         }
     }
 }

@@ -22,6 +22,14 @@ pub(super) struct Grant {
     templates: Vec<String>,
 }
 
+impl Grant {
+    /// What the names of its units begin with; those without instances are there whole.
+    pub(super) fn begin(&self) -> impl Iterator<Item = &str> {
+        let templates = self.templates.iter().filter_map(|template| template.split_inclusive('@').next());
+        self.units.iter().map(String::as_str).chain(templates)
+    }
+}
+
 /// The verbs that systemd asks polkit about for what a manager does. `copse restart` resets a unit first.
 const VERBS: [&str; 8] =
     ["start", "stop", "restart", "try-restart", "reload", "reload-or-restart", "reload-or-try-restart", "reset-failed"];
