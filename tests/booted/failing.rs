@@ -203,6 +203,7 @@ fn a_mistake_in_a_file_is_seen_after_a_boot(m: &Machine) {
         .write("/etc/copse/masked.toml", "broken")
         .link("/etc/systemd/system/masked.target", "/dev/null")
         .write("/etc/copse/fine.toml", format!("{WANTED}{GOOD}"))
+        .write("/etc/copse/user/mine.toml", "broken")
         .start()
         .unwrap_or_else(|why| panic!("{why:?}"));
     let state = machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
@@ -222,6 +223,8 @@ fn a_mistake_in_a_file_is_seen_after_a_boot(m: &Machine) {
     for (target, state) in [("typo", "inactive"), ("unread", "inactive"), ("by-hand", "inactive"), ("fine", "active")] {
         assert_eq!(machine.property(&format!("{target}.target"), "ActiveState"), state, "{target}");
     }
+    let user = machine.user(2001);
+    assert_eq!(user.property("copse-invalid@mine.service", "ActiveState"), "failed");
     // Corrected and started, nothing of it is left.
     machine.write("/etc/copse/typo.toml", &format!("{WANTED}{GOOD}"));
     machine.write("/etc/copse/unread.toml", GOOD);

@@ -14,6 +14,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_of_one_instance_leaves_the_shared_socket_in_the_mode_that_the_file_says),
     situation!(an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_again),
     situation!(each_instance_has_a_socket_of_its_own_where_the_address_says_so),
+    situation!(a_probe_that_says_nothing_is_warned_of),
     situation!(a_stop_of_the_group_under_load_brings_nothing_back),
     situation!(five_hundred_instances_of_a_process_with_a_long_name_start),
 ];
@@ -230,6 +231,36 @@ fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) 
         names.sort_unstable();
         assert_eq!(names, ["admin", "http"], "{said}");
     }
+}
+
+/// What the warning says is so: none of these that sleep was ever asked.
+fn a_probe_that_says_nothing_is_warned_of(m: &Machine) {
+    let group = m.group(
+        "hollow",
+        r#"
+        [process.held]
+        exec = "/bin/sleep 1000"
+        listen = "tcp:127.0.0.1:8131"
+        ready = { tcp = "127.0.0.1:8131" }
+        [process.shared]
+        exec = "/bin/sleep 1000"
+        instances = 2
+        listen = "tcp:127.0.0.1:8132"
+        non-blocking = false
+        ready = { http = "http://127.0.0.1:8132/" }
+        [process.shared.instance.1]
+        shell = """exec python3 -c 'import http.server as h, socket
+s = h.HTTPServer(("", 0), h.SimpleHTTPRequestHandler, False)
+s.socket = socket.socket(fileno=3)
+s.serve_forever()'"""
+        "#,
+    );
+    group.start();
+    for unit in ["hollow-held.service", "hollow-shared@2.service"] {
+        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
+    }
+    let check = m.run(&["copse", "check", "hollow"]);
+    assert_eq!(check.stdout.matches("warning[empty-probe]").count(), 2, "{check:?}");
 }
 
 fn a_stop_of_the_group_under_load_brings_nothing_back(m: &Machine) {
