@@ -75,6 +75,7 @@ lint:
 .PHONY: minimal
 minimal:
 	$(CARGO) build --no-default-features
+	$(CARGO) clippy --no-default-features -- -D warnings
 	! $(CARGO) tree --no-default-features --edges normal --prefix none | grep -E '^(zbus|tokio|clap) '
 
 # All tests of Cargo.toml but the booted ones.

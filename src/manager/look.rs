@@ -138,10 +138,22 @@ impl Details {
 /// An exit status; with its name as `systemctl status` has it where systemd itself ended the process before the program
 /// was executed (systemd.exec(5), "Process Exit Codes").
 fn exit_status(status: i32) -> String {
-    match grammar::before_exec(status) {
+    match ended_by_systemd(status) {
         Some(name) => format!("exit status {status}/{name}"),
         None => format!("exit status {status}"),
     }
+}
+
+/// The name of the exit status of a process that systemd itself ended because it couldn't be made what its unit says.
+fn ended_by_systemd(status: i32) -> Option<&'static str> {
+    const FIRST: i32 = 200;
+    const LAST: i32 = 244;
+    const UNUSED: [i32; 2] = [223, 234];
+    if !(FIRST..=LAST).contains(&status) || UNUSED.contains(&status) {
+        return None;
+    }
+    let place = (FIRST..status).filter(|status| !UNUSED.contains(status)).count();
+    grammar::STATUSES.iter().copied().skip_while(|name| *name != "CHDIR").nth(place)
 }
 
 /// What it means that a process ended so before its program was executed; `end` as [`Details::end`] has it. systemd says

@@ -153,19 +153,6 @@ pub const CAPABILITIES: &[&str] = &[
     "CAP_CHECKPOINT_RESTORE",
 ];
 
-/// The name of the exit status of a process that systemd itself ended because it couldn't be made what its unit says.
-#[must_use]
-pub fn before_exec(status: i32) -> Option<&'static str> {
-    const FIRST: i32 = 200;
-    const LAST: i32 = 244;
-    const UNUSED: [i32; 2] = [223, 234];
-    if !(FIRST..=LAST).contains(&status) || UNUSED.contains(&status) {
-        return None;
-    }
-    let place = (FIRST..status).filter(|status| !UNUSED.contains(status)).count();
-    STATUSES.iter().copied().skip_while(|name| *name != "CHDIR").nth(place)
-}
-
 /// Whether `word` can stand in a list of that kind: of exit statuses, or of capabilities.
 #[must_use]
 pub fn word_is_valid(kind: Kind, word: &str) -> bool {
