@@ -28,6 +28,7 @@ mod input;
 mod internal;
 mod journal;
 mod kill;
+mod last_good;
 mod last_line;
 mod logs;
 mod named;

@@ -112,10 +112,11 @@ impl Rollout<'_> {
     /// A step that succeeded stays active, and is run again by a reload, so that nothing restarts.
     async fn run_setup(&self, subject: &Subject) -> Result<Reached, Stop> {
         let up = self.list(&[&subject.unit]).await?.first().is_some_and(crate::manager::unit::Listed::is_up);
-        match up {
-            true => self.reload(subject).await.map(|_| Reached::Done),
-            false => self.bring_up(Kind::Start, subject).await.map(|_| Reached::Done),
-        }
+        let reached = match up {
+            true => self.reload(subject).await?,
+            false => self.bring_up(Kind::Start, subject).await?,
+        };
+        Ok(if reached == Reached::Masked { reached } else { Reached::Done })
     }
 
     async fn stop(&self, step: &Step) -> Result<(), Stop> {
@@ -192,7 +193,7 @@ impl Rollout<'_> {
                 Err(Stop::Failed(failure)) => Err(failure.what.as_str()),
                 Err(Stop::Refused(..)) => Err("not allowed"),
                 Err(Stop::Interrupted) => Err("interrupted"),
-                Err(Stop::Manager(error)) if is_masked(error) => Err("masked"),
+                Err(Stop::Manager(error)) if is_masked(error) => Err("a unit that it needs is masked"),
                 Err(_) => Err("given up"),
             };
             self.tell.tell(&Event::Ends { action, subject, reasons, end: told });

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::Exit;
+use super::last_good::LastGood;
 use super::named::Named;
 use super::status::unknown;
+use super::{Exit, complain};
+use crate::diagnostic::Severity;
 use crate::manager::Connected;
 use crate::model::Group;
 use crate::pipeline::{GroupOutcome, Outcome};
@@ -19,10 +21,45 @@ pub(super) struct Chosen<'o> {
     pub(super) group: GroupName,
     /// What its file says; `None` where that was removed while the group runs.
     pub(super) outcome: Option<&'o GroupOutcome>,
+    /// What it is.
+    known: Known<'o>,
     /// What of it; `None`: all of it.
     pub(super) part: Option<String>,
     /// The units, setup steps first, `web@10` after `web@9`. Of a whole group that isn't loaded there may be none.
     pub(super) members: Vec<Member>,
+}
+
+/// Whence it is known what the units of a group are: setup steps or processes, in which order, at which pace.
+#[derive(Debug)]
+enum Known<'o> {
+    /// From its file.
+    File(&'o Group),
+    /// The file is invalid, or gone; from the last good one, from which the units were generated.
+    LastGood(&'o Group),
+    /// Nothing is generated, so that there are no units of which anything could be known.
+    Nothing,
+    /// It isn't, and this is why.
+    Unknown(&'o str),
+}
+
+impl<'o> Known<'o> {
+    fn new(group: &GroupName, file: Option<&'o Group>, past: &'o LastGood) -> Self {
+        if let Some(file) = file {
+            return Self::File(file);
+        }
+        match past.of(group) {
+            Ok(Some(last)) => Self::LastGood(last),
+            Ok(None) => Self::Nothing,
+            Err(why) => Self::Unknown(why),
+        }
+    }
+
+    fn meaning(&self) -> Option<&'o Group> {
+        match self {
+            Self::File(group) | Self::LastGood(group) => Some(group),
+            Self::Nothing | Self::Unknown(_) => None,
+        }
+    }
 }
 
 impl<'o> Chosen<'o> {
@@ -30,7 +67,12 @@ impl<'o> Chosen<'o> {
     ///
     /// # Errors
     /// What the connection or the manager refuses; inside, [`Exit::NoSuchGroup`] once it was said.
-    pub(super) async fn new(systemd: &Connected, outcome: &'o Outcome, text: &str) -> zbus::Result<Result<Self, Exit>> {
+    pub(super) async fn new(
+        systemd: &Connected,
+        outcome: &'o Outcome,
+        past: &'o LastGood,
+        text: &str,
+    ) -> zbus::Result<Result<Self, Exit>> {
         let named = Named::new(text, &outcome.groups);
         let Some(group) = GroupName::new(&named.group) else { return Ok(no_such(&named, outcome)) };
         let found: Vec<String> = systemd.unit_property(&name::target(&group), "ConsistsOf").await?;
@@ -38,8 +80,13 @@ impl<'o> Chosen<'o> {
         if of.is_none() && found.is_empty() {
             return Ok(no_such(&named, outcome));
         }
-        let meaning = of.and_then(|outcome| outcome.group.as_ref());
+        let known = Known::new(&group, of.and_then(|outcome| outcome.group.as_ref()), past);
+        // Of a group without a file, what runs is all there is.
+        let meaning = known.meaning().filter(|_| of.is_some());
         let mut members = status::all_members(&named.group, meaning, &found);
+        if let (None, Some(last)) = (of, known.meaning()) {
+            as_they_were(&mut members, last);
+        }
         members.retain(|member| named.means(&member.label));
         if let Some(part) = &named.part
             && members.is_empty()
@@ -49,12 +96,46 @@ impl<'o> Chosen<'o> {
                 None => return Ok(no_such(&named, outcome)),
             }
         }
-        Ok(Ok(Self { group, outcome: of, part: named.part, members }))
+        Ok(Ok(Self { group, outcome: of, known, part: named.part, members }))
     }
 
-    /// What the group's file means, where it is valid.
+    /// What the group's file means; where that isn't valid, what the last good one did.
     pub(super) fn meaning(&self) -> Option<&'o Group> {
-        self.outcome.and_then(|outcome| outcome.group.as_ref())
+        self.known.meaning()
+    }
+
+    /// Says that the group's file is invalid, if it is, and what counts instead.
+    pub(super) fn say_invalid(&self) {
+        let Some(outcome) = self.outcome.filter(|outcome| outcome.group.is_none()) else { return };
+        let error = outcome.diagnostics.iter().find(|found| found.severity() == Severity::Error);
+        let line = error.map(|error| format!("; {}", error.line())).unwrap_or_default();
+        let counts = match &self.known {
+            Known::LastGood(_) => "; the last good one counts",
+            _ => "",
+        };
+        complain(format_args!("the file of group `{0}` is invalid: `copse check {0}`{counts}{line}", self.group));
+    }
+
+    /// Whether the group's file is invalid.
+    pub(super) fn is_invalid(&self) -> bool {
+        self.outcome.is_some_and(|outcome| outcome.group.is_none())
+    }
+
+    /// Refuses where it isn't known what the units are, for who must not take one for another.
+    ///
+    /// # Errors
+    /// The exit status, once it was said why.
+    pub(super) fn must_be_known(&self) -> Result<(), Exit> {
+        let why = match &self.known {
+            Known::Unknown(why) => *why,
+            Known::Nothing if !self.members.is_empty() => "nothing is noted of it since the boot",
+            _ => return Ok(()),
+        };
+        complain(format_args!(
+            "what the units of group `{}` are isn't known without a valid file ({why}): nothing was done",
+            self.group
+        ));
+        Err(if self.is_invalid() { Exit::Invalid } else { Exit::Failed })
     }
 
     /// `G.target`
@@ -102,6 +183,16 @@ impl<'o> Chosen<'o> {
             Some(_) => name::template_of(unit).as_ref() == Some(&name::template(&self.group, process)),
         });
         of.map(|(_, process)| process).next().is_none_or(|process| process.is_essential(unit))
+    }
+}
+
+/// Gives members that were only found to be part of the target the kinds that they had when there was a file.
+fn as_they_were(members: &mut [Member], last: &Group) {
+    let known = status::members(last);
+    for member in members {
+        if let Some(was) = known.iter().find(|was| was.unit == member.unit) {
+            (member.kind, member.start) = (was.kind, was.start);
+        }
     }
 }
 

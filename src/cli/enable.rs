@@ -109,7 +109,7 @@ fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -
 
 /// Starts or stops a group.
 async fn now(work: &Work, name: &str, up: bool) -> Result<Exit, Stop> {
-    match Chosen::new(work.systemd(), &work.outcome, name).await? {
+    match Chosen::new(work.systemd(), &work.outcome, &work.past, name).await? {
         Ok(chosen) if up => start::whole(work, &chosen).await,
         Ok(chosen) => stop::whole(work, &chosen).await,
         // Disabled and stopped, and without a file there is nothing left of it.

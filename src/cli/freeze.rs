@@ -39,7 +39,7 @@ pub(super) struct Thaw {
 
 impl Freeze {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, self.json, async |work, chosen| change(work, chosen, true).await)
+        work::each_known(scope, &self.names, self.json, async |work, chosen| change(work, chosen, true).await)
     }
 }
 
@@ -51,7 +51,7 @@ impl Thaw {
 
 async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, Stop> {
     let services = chosen.subjects(|member| member.kind == Kind::Process && member.unit.ends_with(".service"));
-    let up = running(work, services).await?;
+    let up = work.unmasked(chosen, running(work, services).await?).await?;
     if up.is_empty() {
         complain(format_args!("nothing of `{}` runs", chosen.label()));
         return Ok(Exit::Stopped);

@@ -24,7 +24,7 @@ pub(super) struct Reload {
 
 impl Reload {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, self.json, reload)
+        work::each_known(scope, &self.names, self.json, reload)
     }
 }
 
@@ -33,7 +33,7 @@ async fn reload(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     let meant =
         chosen.subjects(|member| member.kind == Kind::Process || (member.kind == Kind::Setup && chosen.part.is_some()));
     let (mut able, mut unable) = (Vec::new(), Vec::new());
-    for subject in work.up(meant).await? {
+    for subject in work.unmasked(chosen, work.up(meant).await?).await? {
         match work.systemd().unit_property(&subject.unit, "CanReload").await? {
             true => able.push(subject),
             false => unable.push(subject),

@@ -7,7 +7,8 @@ use clap::Args;
 use super::chosen::Chosen;
 use super::work::{self, Work};
 use super::{Exit, complain, start};
-use crate::manager::look::details;
+use crate::manager::look::{Details, details};
+use crate::manager::unit::Listed;
 use crate::model::Share;
 use crate::plan::{Action, Plan, Subject, Why};
 use crate::rollout::Stop;
@@ -70,7 +71,7 @@ fn share(text: &str) -> Result<Share, &'static str> {
 
 impl Restart {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, self.json, async |work, chosen| self.restart(work, chosen).await)
+        work::each_known(scope, &self.names, self.json, async |work, chosen| self.restart(work, chosen).await)
     }
 
     async fn restart(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
@@ -90,7 +91,9 @@ impl Restart {
         }
         work.carry_out(chosen, &plan).await?;
         say_left(work, chosen, &plan);
-        Ok(Exit::Done)
+        // Of a whole group, what is masked is passed over; who names it is told by the exit status as well.
+        let masked = plan.steps.is_empty() && plan.leave.iter().all(|leave| leave.why == Why::Masked);
+        Ok(if masked && chosen.part.is_some() { Exit::Failed } else { Exit::Done })
     }
 }
 
@@ -101,7 +104,12 @@ async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, S
     let units: Vec<&str> = names.iter().map(String::as_str).collect();
     let rows = if units.is_empty() { Vec::new() } else { work.systemd().list(&units).await? };
     let of = chosen.members.iter().zip(rows).zip(known);
-    Ok(of.map(|((member, row), details)| (member.clone(), status::state(member, &row, Some(&details)))).collect())
+    let state = |member: &Member, row: &Listed, details: &Details| match row.load_state.as_str() {
+        // Also what runs: the manager would refuse to restart it.
+        "masked" => State::Masked,
+        _ => status::state(member, row, Some(details)),
+    };
+    Ok(of.map(|((member, row), details)| (member.clone(), state(member, &row, &details))).collect())
 }
 
 /// Says what wasn't restarted although it may have been expected.

@@ -35,7 +35,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, self.json, async |work, chosen| self.again(work, chosen).await)
+        work::each_known(scope, &self.names, self.json, async |work, chosen| self.again(work, chosen).await)
     }
 
     async fn again(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {

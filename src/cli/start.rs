@@ -2,10 +2,9 @@
 
 use clap::Args;
 
+use super::Exit;
 use super::chosen::Chosen;
 use super::work::{self, Work};
-use super::{Exit, complain};
-use crate::diagnostic::Severity;
 use crate::plan::{Action, Subject};
 use crate::rollout::Stop;
 use crate::rollout::record::Record;
@@ -41,7 +40,7 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     let record = Record::new(&chosen.group, &work.progress);
     let started = work.rollout(chosen.limit(), &record).start_group(&target, &members).await;
     let failures = match started {
-        Err(_) if invalid(chosen) => return Ok(Exit::Invalid),
+        Err(_) if chosen.is_invalid() => return Ok(Exit::Invalid),
         started => started?,
     };
     let (grave, others): (Vec<_>, Vec<_>) =
@@ -52,30 +51,22 @@ pub(super) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     }
     Ok(match grave.is_empty() {
         true => Exit::Done,
-        false if invalid(chosen) => Exit::Invalid,
+        false if chosen.is_invalid() => Exit::Invalid,
         false => Exit::Failed,
     })
-}
-
-/// Says what is wrong with the group's file, if that is wrong: mostly there is nothing that could start, then.
-fn invalid(chosen: &Chosen<'_>) -> bool {
-    let diagnostics = chosen.outcome.map(|outcome| &outcome.diagnostics);
-    let error = diagnostics.and_then(|all| all.iter().find(|found| found.severity() == Severity::Error));
-    if let Some(error) = error {
-        complain(format_args!(
-            "the file of group `{0}` is invalid: `copse check {0}`; {1}",
-            chosen.group,
-            error.line()
-        ));
-    }
-    error.is_some()
 }
 
 async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     let meant = chosen.subjects(|_| true);
     let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
     let rows = work.systemd().list(&names).await?;
-    let down = meant.into_iter().zip(rows).filter(|(_, row)| !row.is_up()).map(|(subject, _)| subject).collect();
+    let down: Vec<Subject> =
+        meant.into_iter().zip(rows).filter(|(_, row)| !row.is_up()).map(|(subject, _)| subject).collect();
+    let all = down.len();
+    let down = work.unmasked(chosen, down).await?;
+    if down.is_empty() && all > 0 {
+        return Ok(Exit::Failed);
+    }
     work.carry_out(chosen, &chosen.plan(Action::Start, down)).await?;
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::agent::Agent;
 use super::chosen::Chosen;
+use super::last_good::LastGood;
 use super::progress::Progress;
 use super::report::Color;
 use super::{Exit, complain, failed};
@@ -24,6 +25,7 @@ use crate::scope::Scope;
 pub(super) struct Work {
     pub(super) scope: Scope,
     pub(super) outcome: Outcome,
+    pub(super) past: LastGood,
     pub(super) jobs: Jobs,
     pub(super) progress: Progress,
     pub(super) interrupt: Interrupt,
@@ -50,7 +52,8 @@ fn with(
         let (_, outcome) = super::status::load(scope);
         let agent = agent(scope);
         let progress = Progress::new(scope, Color::Auto, silent, agent.is_there());
-        let all = Work { scope, outcome, jobs, progress, interrupt };
+        let past = LastGood::new(scope);
+        let all = Work { scope, outcome, past, jobs, progress, interrupt };
         match work(&all).await {
             Ok(exit) => exit,
             Err(stop) => all.stopped(&stop),
@@ -66,7 +69,17 @@ pub(super) fn each(
     json: bool,
     work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
-    run(scope, json, async |all| each_of(all, names, work).await)
+    run(scope, json, async |all| each_of(all, names, Needs::Whatever, work).await)
+}
+
+/// As [`each`], for who does something else to a setup step than to a process: refused where that isn't known.
+pub(super) fn each_known(
+    scope: Scope,
+    names: &[String],
+    json: bool,
+    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+) -> Exit {
+    run(scope, json, async |all| each_of(all, names, Needs::Kinds, work).await)
 }
 
 /// As [`each`], for who changes nothing.
@@ -75,20 +88,42 @@ pub(super) fn look_at_each(
     names: &[String],
     work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
-    with(scope, false, |_| Agent::none(), async |all| each_of(all, names, work).await)
+    with(scope, false, |_| Agent::none(), async |all| each_of(all, names, Needs::Nothing, work).await)
+}
+
+/// What a verb has to know of the units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// It only looks.
+    Nothing,
+    /// It acts on what there is.
+    Whatever,
+    /// Which are setup steps.
+    Kinds,
 }
 
 async fn each_of(
     all: &Work,
     names: &[String],
+    needs: Needs,
     work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
 ) -> Result<Exit, Stop> {
-    let mut chosen = Vec::new();
+    let mut chosen: Vec<Chosen<'_>> = Vec::new();
     // Nothing is begun before it is known that everything is there.
     for name in names {
-        match Chosen::new(all.systemd(), &all.outcome, name).await? {
+        match Chosen::new(all.systemd(), &all.outcome, &all.past, name).await? {
             Ok(found) => chosen.push(found),
             Err(exit) => return Ok(exit),
+        }
+    }
+    for (place, one) in chosen.iter().enumerate() {
+        if needs != Needs::Nothing && !chosen[..place].iter().any(|other| other.group == one.group) {
+            one.say_invalid();
+        }
+    }
+    for one in chosen.iter().filter(|_| needs == Needs::Kinds) {
+        if let Err(exit) = one.must_be_known() {
+            return Ok(exit);
         }
     }
     for one in &chosen {
@@ -116,6 +151,21 @@ impl Work {
         let rows = self.systemd().list(&names).await?;
         let up = |row: &Listed| row.is_up() || row.active_state == "activating" || row.active_state == "deactivating";
         Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
+    }
+
+    /// Those of the units that aren't masked; of the others, which the manager does nothing to, it is said that they are.
+    pub(super) async fn unmasked(&self, chosen: &Chosen<'_>, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+        let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
+        if names.is_empty() {
+            return Ok(subjects);
+        }
+        let rows = self.systemd().list(&names).await?;
+        let all = subjects.into_iter().zip(rows);
+        let (masked, rest): (Vec<_>, Vec<_>) = all.partition(|(_, row)| row.load_state == "masked");
+        for (subject, _) in masked {
+            self.progress.note(&format!("{}/{} is masked", chosen.group, subject.label));
+        }
+        Ok(rest.into_iter().map(|(subject, _)| subject).collect())
     }
 
     /// A roll-out that tells `tell`, and gives each unit so long to get ready.

@@ -107,6 +107,11 @@ impl Rollout<'_> {
         self.thaw_first(&open).await?;
         let job = self.enqueue(Kind::Stop, target).await?;
         open.iter().for_each(|subject| self.begins("stop", subject));
+        // What was masked while it runs isn't part of the target any more.
+        let masked = |row: &Listed| row.load_state == "masked" && !row.is_down();
+        for (subject, _) in members.iter().zip(&before).filter(|(_, row)| masked(row)) {
+            self.enqueue(Kind::Stop, subject).await?;
+        }
         self.jobs.end(&job).await?;
         loop {
             let names: Vec<&str> = open.iter().map(|subject| subject.unit.as_str()).collect();

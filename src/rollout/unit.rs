@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::manager::is_unknown;
 use crate::manager::jobs::{End, Job, Kind};
 use crate::manager::look::{Details, details};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
 use crate::manager::unit::{Listed, Monotonic};
+use crate::manager::{is_masked, is_unknown};
 use crate::plan::Subject;
 
 use super::Rollout;
@@ -24,7 +24,10 @@ impl Rollout<'_> {
         let begin = Monotonic::now();
         // What failed before isn't this start's doing, and starts by hand count towards the limit as well.
         self.systemd().reset_failed(&self.forgotten(subject).await?).await?;
-        let job = self.enqueue(kind, subject).await?;
+        let job = match self.enqueue(kind, subject).await {
+            Err(Stop::Manager(error)) if self.masks(subject, &error).await? => return Ok(Reached::Masked),
+            job => job?,
+        };
         let deadline = self.limit.map(|limit| Instant::now() + limit);
         let mut end = None;
         let ended = self.jobs.end(&job);
@@ -53,6 +56,12 @@ impl Rollout<'_> {
                 () = self.interrupt.twice() => return Err(Stop::Interrupted),
             }
         }
+    }
+
+    /// Whether the manager refuses because the unit itself is masked: an administrator doesn't want it, and it is passed
+    /// over. Where one is masked that it needs, it can't be had.
+    async fn masks(&self, subject: &Subject, error: &zbus::Error) -> zbus::Result<bool> {
+        Ok(is_masked(error) && self.list(&[&subject.unit]).await?.iter().any(|row| row.load_state == "masked"))
     }
 
     /// Whose failures are forgotten before a unit is started: its own, and with a socket's those of who accepts on it. Where
@@ -96,7 +105,10 @@ impl Rollout<'_> {
 
     /// Has a unit reload; it stays up, whatever comes of it.
     pub(super) async fn reload(&self, subject: &Subject) -> Result<Reached, Stop> {
-        let job = self.enqueue(Kind::Reload, subject).await?;
+        let job = match self.enqueue(Kind::Reload, subject).await {
+            Err(Stop::Manager(error)) if self.masks(subject, &error).await? => return Ok(Reached::Masked),
+            job => job?,
+        };
         let end = tokio::select! {
             end = self.jobs.end(&job) => end?,
             () = self.interrupt.twice() => return Err(Stop::Interrupted),

@@ -20,6 +20,7 @@ mod another_host;
 mod applying;
 mod asking;
 mod away;
+mod broken;
 mod changed;
 mod compiled;
 mod controls;
@@ -83,6 +84,7 @@ const SITUATIONS: &[&[Situation]] = &[
     away::SITUATIONS,
     another_host::SITUATIONS,
     applying::SITUATIONS,
+    broken::SITUATIONS,
     reaching::SITUATIONS,
     failing::SITUATIONS,
     judging::SITUATIONS,
