@@ -18,6 +18,9 @@ use crate::scope::Scope;
 /// How many lines are brought up to date at the same time.
 const BUSY: usize = 8;
 
+/// Labels longer than this move the rest of their line.
+const WIDEST: usize = 40;
+
 /// How often the times move on.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -87,7 +90,7 @@ impl Progress {
     pub(super) fn expect<'s>(&self, subjects: impl IntoIterator<Item = &'s Subject>) {
         let width = subjects.into_iter().map(|subject| subject.label.chars().count()).max().unwrap_or(0);
         let mut board = self.board();
-        board.width = board.width.max(width.min(40));
+        board.width = board.width.max(width.min(WIDEST));
     }
 
     /// Shows a sentence.
@@ -161,7 +164,7 @@ impl Tell for Progress {
                 }));
                 let mut lines = vec![line];
                 if let Err(how) = end
-                    && !matches!(*how, "not allowed" | "masked" | "interrupted")
+                    && !matches!(*how, "not allowed" | "a unit that it needs is masked" | "interrupted")
                 {
                     let last = last_line::just_now(board.scope, &subject.unit)
                         .or_else(|| before_exec(how).map(ToOwned::to_owned));
@@ -176,6 +179,8 @@ impl Tell for Progress {
 
 impl Board {
     fn begin(&mut self, action: &'static str, subject: &Subject) {
+        // One of which nobody knew before, such as a socket that is made anew with its service.
+        self.width = self.width.max(subject.label.chars().count().min(WIDEST));
         self.busy.push(Busy { action, label: subject.label.clone(), waits: String::new(), since: Instant::now() });
         self.draw(&[]);
     }
@@ -238,7 +243,11 @@ fn after(took: Duration) -> String {
 /// The lines of those that are being dealt with.
 fn moving(busy: &[Busy], now: Instant, width: usize, columns: usize) -> Vec<String> {
     let line = |busy: &Busy| {
-        let spent = crate::span::format(Duration::from_secs(now.duration_since(busy.since).as_secs()));
+        let spent = match now.duration_since(busy.since).as_secs() {
+            // A span of nothing is written without a unit.
+            0 => "0s".to_owned(),
+            seconds => crate::span::format(Duration::from_secs(seconds)),
+        };
         let line = format!("↻ {:<8} {:<width$}  {spent}  {}", busy.action, busy.label, busy.waits);
         line.trim_end().chars().take(columns.saturating_sub(1)).collect()
     };
@@ -268,6 +277,7 @@ mod tests {
             ["↻ restart  web@1   3s  activating, auto-restart", "↻ restart  web@10  3s  activating, auto-restart"]
         );
         assert_eq!(moving(&[busy("web@1")], now, 6, 24), ["↻ restart  web@1   3s  "]);
+        assert_eq!(moving(&[busy("web@1")], since, 6, 24), ["↻ restart  web@1   0s  "]);
         let many: Vec<_> = (0..11).map(|_| busy("w")).collect();
         assert_eq!(moving(&many, now, 1, 80).last().map(String::as_str), Some("  and 3 more"));
     }
