@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::inputs::Prints;
 use crate::private::{self, Decoder, Encoder, Kept};
 use crate::scope::Directories;
 use crate::source::Source;
@@ -30,9 +31,8 @@ pub struct Taken {
     /// this run of it alone. Of what is run by a reload (a setup step, the holder of shared directories) when that was
     /// asked for: systemd keeps no time of it.
     pub at: u64,
-    /// [`crate::inputs::fingerprint`] of its inputs, taken before it was started. Empty: it has none, or they couldn't be
-    /// read.
-    pub inputs: String,
+    /// Of the files that it was started from, taken before that.
+    pub prints: Prints,
 }
 
 /// What an apply is about to do: `/run/copse/intent/G`. Written before, removed after; one that is found otherwise is of
@@ -97,7 +97,10 @@ impl Kept for Applied {
         let source = to.source(&self.source);
         to.record("apply", &[&self.at.to_string(), &source, &self.cpus.to_string()]);
         for (unit, taken) in &self.units {
-            to.record("unit", &[unit, &taken.at.to_string(), &taken.inputs]);
+            let Prints { inputs, handed } = &taken.prints;
+            let at = taken.at.to_string();
+            let fields = [Some(unit), Some(&at), Some(inputs), handed.as_ref()];
+            to.record("unit", &fields.into_iter().flatten().map(String::as_str).collect::<Vec<_>>());
         }
     }
 
@@ -107,7 +110,8 @@ impl Kept for Applied {
             match record.word {
                 "apply" => head = Some((record.number(0)?, from.source(record.field(1)?)?, record.number(2)?)),
                 "unit" => {
-                    let taken = Taken { at: record.number(1)?, inputs: record.field(2)?.to_owned() };
+                    let (inputs, handed) = (record.field(2)?.to_owned(), record.field(3).map(ToOwned::to_owned));
+                    let taken = Taken { at: record.number(1)?, prints: Prints { inputs, handed } };
                     units.insert(record.field(0)?.to_owned(), taken);
                 }
                 _ => {}
@@ -153,8 +157,13 @@ mod tests {
         assert_eq!(Intent::read(&directories, &group), Ok(Intent::default()));
         let file = |path: &str| Arc::new(SourceFile { path: path.into(), text: "a\n".into() });
         let source = Source { name: group.clone(), file: file("/etc/copse/g.toml"), drop_ins: vec![file("/d.toml")] };
-        let taken = |at, inputs: &str| Taken { at, inputs: inputs.to_owned() };
-        let units = [("g.service".to_owned(), taken(7, "")), ("g-w@1.service".to_owned(), taken(8, "ab"))].into();
+        let taken = |at, inputs: &str, handed: Option<&str>| {
+            let prints = Prints { inputs: inputs.to_owned(), handed: handed.map(ToOwned::to_owned) };
+            Taken { at, prints }
+        };
+        // The second is as it was written before anything was noted of what a process is handed.
+        let units = [("g.service", taken(7, "", Some("cd"))), ("g-w@1.service", taken(8, "ab", None))];
+        let units = units.map(|(unit, taken)| (unit.to_owned(), taken)).into();
         let applied = Applied { at: 1, source, cpus: 4, units };
         applied.write(&directories, &group).unwrap();
         assert_eq!(Applied::read(&directories, &group), Ok(Some(applied)));

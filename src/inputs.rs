@@ -10,7 +10,7 @@
 //! coarse), which the process finds itself, most likely; an input that was removed, and a directory on the way that was
 //! renamed, unless there is a fingerprint.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,11 +25,44 @@ pub type Moment = u64;
 /// As many links are followed as the kernel follows (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
+/// The files that a unit is started from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Files {
+    /// Its `inputs`, which it reads itself.
+    pub inputs: Vec<PathBuf>,
+    /// What the service manager reads at its start, and hands over: `credentials`, `environment-file`.
+    pub handed: Vec<PathBuf>,
+}
+
+/// [`fingerprint`]s of [`Files`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prints {
+    /// Of its `inputs`. Empty: it has none, or they couldn't be read.
+    pub inputs: String,
+    /// Of what it is handed, in the same way. `None`: a copse noted this that didn't know of these.
+    pub handed: Option<String>,
+}
+
+impl Files {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.handed.is_empty()
+    }
+
+    /// What they hold now.
+    #[must_use]
+    pub fn prints(&self) -> Prints {
+        Prints { inputs: fingerprint(&self.inputs), handed: Some(fingerprint(&self.handed)) }
+    }
+}
+
 /// Looks at files, each once: a thousand processes may have the same inputs.
 #[derive(Debug, Default)]
 pub struct Looked {
     newest: HashMap<PathBuf, Moment>,
     fingerprints: HashMap<Vec<PathBuf>, String>,
+    denied: BTreeSet<PathBuf>,
 }
 
 impl Looked {
@@ -40,8 +73,16 @@ impl Looked {
             return *known;
         }
         let newest = newest(path, &mut Vec::new());
+        if std::fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+            self.denied.insert(path.to_owned());
+        }
         self.newest.insert(path.to_owned(), newest);
         newest
+    }
+
+    /// Of which it can't be told whether they changed: who looks may not.
+    pub fn denied(&self) -> impl Iterator<Item = &Path> {
+        self.denied.iter().map(PathBuf::as_path)
     }
 
     /// [`fingerprint`]
@@ -51,8 +92,9 @@ impl Looked {
 
     /// Those of `inputs` that changed since a process started at `since`. `noted`: their fingerprint when it was started.
     pub fn changed(&mut self, inputs: &[PathBuf], since: Moment, noted: Option<&str>) -> Vec<PathBuf> {
-        if let Some(noted) = noted.filter(|noted| !noted.is_empty()) {
-            let now = self.fingerprint(inputs);
+        let now = noted.filter(|noted| !noted.is_empty()).map(|noted| (self.fingerprint(inputs), noted));
+        // What can't be read any more may be what it was.
+        if let Some((now, noted)) = now.filter(|(now, _)| !now.is_empty()) {
             if now == noted {
                 return Vec::new();
             }

@@ -47,7 +47,7 @@ pub struct Plan {
     pub leave: Vec<Leave>,
     /// Group files and drop-ins that aren't what they were at the last apply, or at the start of the group if there was
     /// none since.
-    pub files: Vec<PathBuf>,
+    pub files: Vec<Changed>,
     /// When the last apply was complete, in microseconds since the epoch.
     pub applied: Option<u64>,
     /// What the caller can't know, and what somebody should know besides: a sentence each.
@@ -67,6 +67,15 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && !self.daemon_reload
     }
+}
+
+/// A file that isn't what it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Changed {
+    /// Which.
+    pub path: PathBuf,
+    /// It isn't there any more.
+    pub removed: bool,
 }
 
 /// One thing to do with one or several units of the same process or setup step.
@@ -159,7 +168,7 @@ pub enum Reason {
     /// An earlier roll-out ended before it came to this unit, and left it pinned to its old definition: when, in
     /// microseconds since the epoch.
     LeftBehind(u64),
-    /// An apply that was interrupted stopped it.
+    /// An apply that stopped half-way had stopped it, or given it up.
     Interrupted,
     /// Somebody asked for it: `copse restart`.
     Asked,

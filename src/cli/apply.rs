@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -16,7 +15,6 @@ use crate::applied::Applied;
 use crate::generator;
 use crate::history::pins::{Pin, Units};
 use crate::history::{self, History};
-use crate::inputs;
 use crate::manager::is_refusal;
 use crate::model::{self, Context};
 use crate::pipeline::GroupOutcome;
@@ -27,6 +25,7 @@ use crate::rollout::lock::{Lock, NoLock};
 use crate::rollout::record::Record;
 use crate::rollout::{Failure, Rollout, Stop};
 use crate::scope::{Directories, Scope};
+use crate::source::Source;
 use crate::unit::name::GroupName;
 
 /// Do what `copse plan` shows: bring what runs up to date with the files, one instance after the other.
@@ -160,6 +159,17 @@ impl Apply {
         let notes = Notes::read(&subject.directories, context);
         let mut plan = observe::situation(&notes, group, subject.files.as_ref(), &seen, plan::plan);
         self.pace.set(&mut plan);
+        if self.rollback && subject.back.is_none() && plan.is_empty() && !subject.is_rolled_back() {
+            work.progress.note(&subject.nothing_to_go_back_to());
+            work.progress.report(group.as_str(), group.as_str(), json!({ "complete": true, "held": [] }))?;
+            return Ok(Exit::Done);
+        }
+        if subject.back.is_none() {
+            // What is about to be done ends it.
+            for note in plan.notes.iter_mut().filter(|note| *note == observe::ROLLED_BACK) {
+                *note = "the group was rolled back; from here on it is what its files say".to_owned();
+            }
+        }
         if !self.json {
             work.progress.note_lines(&render::render(&plan, false, report::look(Color::Auto, work.scope)));
         }
@@ -173,13 +183,19 @@ impl Apply {
         let held = end.as_ref().err().map(|(_, held)| held.as_slice()).unwrap_or_default();
         work.progress.report(group.as_str(), group.as_str(), json!({ "complete": end.is_ok(), "held": held }))?;
         match end {
-            Ok(()) => Ok(Exit::Done),
-            Err((stop, held)) => self.stopped(subject, stop, &held),
+            Ok(()) => {
+                if subject.back.is_some() {
+                    let again = subject.command("apply");
+                    work.progress.note(&format!("{group} is rolled back, whatever its files say, until {again}"));
+                }
+                Ok(Exit::Done)
+            }
+            Err((stop, held)) => self.stopped(subject, stop, &held).await,
         }
     }
 
     /// Says where it stopped, what is held, and how to go on.
-    fn stopped(&self, subject: &Subject<'_>, stop: Stop, held: &[String]) -> Result<Exit, Stop> {
+    async fn stopped(&self, subject: &Subject<'_>, stop: Stop, held: &[String]) -> Result<Exit, Stop> {
         let group = &subject.group;
         let why = match &stop {
             Stop::Failed(Failure { subject, what }) => format!("stopped at {}: {what}", subject.label),
@@ -192,13 +208,13 @@ impl Apply {
             let held: Vec<String> = held.iter().map(|unit| crate::status::label(group.as_str(), unit)).collect();
             say(&format!("  held at what they run with: {}", listed(&held)));
         }
-        let user = if subject.work.scope == Scope::User { " --user" } else { "" };
-        let back = match (self.rollback, &stop) {
-            (false, Stop::Failed(_)) => format!(", or `copse{user} apply --rollback {group}` to go back"),
-            _ => String::new(),
-        };
+        let (on, back) = (subject.command("apply"), subject.command("apply --rollback"));
         let mended = if matches!(stop, Stop::Failed(_)) { " once it is mended" } else { "" };
-        say(&format!("  to go on: `copse{user} apply {group}`{mended}{back}"));
+        say(&match self.rollback {
+            true => format!("  to go on: {back}{mended}, or {on} for what the files say"),
+            false if subject.can_go_back().await => format!("  to go on: {on}{mended}, or {back} to go back"),
+            false => format!("  to go on: {on}{mended}"),
+        });
         Ok(Exit::HalfWay)
     }
 }
@@ -217,13 +233,54 @@ fn print(text: &str) -> Result<(), Stop> {
 }
 
 impl Subject<'_> {
-    /// Takes the files of the last complete apply, or else of the group's start. `false` where neither is known.
-    async fn go_back(&mut self) -> Result<bool, Stop> {
+    /// The files of the last complete apply, or else of the group's start, and what `"cpus"` meant in them.
+    async fn earlier(&self) -> zbus::Result<Option<(Source, u32)>> {
         let target = crate::unit::name::target(&self.group);
         let since = self.work.systemd().unit_property(&target, "ActiveEnterTimestampMonotonic").await?;
         let before = self.before.as_ref().map(|before| (before.source.clone(), before.cpus));
         let at_start = || self.history.in_force(since).map(|version| (version.source.clone(), version.cpus));
-        let Some((source, cpus)) = before.or_else(at_start) else { return Ok(false) };
+        Ok(before.or_else(at_start))
+    }
+
+    /// Whether this is what the files say now.
+    fn is_now(&self, (source, cpus): &(Source, u32)) -> bool {
+        let same = |files: &GroupOutcome| files.group.is_some() && files.source.as_ref() == Some(source);
+        self.files.as_ref().is_some_and(same) && *cpus == generator::cpus()
+    }
+
+    /// Whether there is an earlier state that isn't what the files say.
+    async fn can_go_back(&self) -> bool {
+        // Who can't tell now doesn't offer it.
+        self.earlier().await.is_ok_and(|earlier| earlier.is_some_and(|earlier| !self.is_now(&earlier)))
+    }
+
+    fn is_rolled_back(&self) -> bool {
+        self.history.last().is_some_and(|last| last.pins.all().is_some())
+    }
+
+    fn nothing_to_go_back_to(&self) -> String {
+        let what = if self.before.is_some() { "the last complete apply" } else { "what it was started with" };
+        let (group, apply) = (&self.group, self.command("apply"));
+        format!(
+            "{group}: nothing to go back to: {what} is what runs, and what the files say; to change back, change the \
+             files, then {apply}"
+        )
+    }
+
+    /// `copse apply G`, as somebody would have to write it, in backquotes.
+    fn command(&self, verb: &str) -> String {
+        let user = if self.work.scope == Scope::User { " --user" } else { "" };
+        format!("`copse{user} {verb} {}`", self.group)
+    }
+
+    /// Takes the files of the last complete apply, or else of the group's start. `false` where neither is known. Where the
+    /// files say the same, they are what is applied: nothing has to be held against them.
+    async fn go_back(&mut self) -> Result<bool, Stop> {
+        let Some(earlier) = self.earlier().await? else { return Ok(false) };
+        if self.is_now(&earlier) {
+            return Ok(true);
+        }
+        let (source, cpus) = earlier;
         let (group, diagnostics) = model::read(&source, &Context { scope: self.work.scope, cpus });
         let last = self.history.last();
         let known = self.files.take();
@@ -251,16 +308,16 @@ impl Subject<'_> {
             if let Some(details) = seen.details.get(unit) {
                 started.insert(unit.clone(), observe::started_at(member.kind, details).max(noted(unit)));
             }
-            let paths: Vec<PathBuf> = meaning.map(|group| notes.inputs(group, unit)).unwrap_or_default();
-            if !paths.is_empty() {
-                inputs.insert(unit.clone(), paths);
+            let files = meaning.map(|group| notes.inputs(group, unit)).unwrap_or_default();
+            if !files.is_empty() {
+                inputs.insert(unit.clone(), files);
             }
         }
         // What is current was started from what is there now.
         let changed = plan.leave.iter().filter(|leave| leave.reasons.iter().any(is_about_inputs));
         let changed: Vec<&str> = changed.flat_map(|leave| &leave.units).map(|subject| subject.unit.as_str()).collect();
         let current = inputs.iter().filter(|(unit, _)| !changed.contains(&unit.as_str()));
-        let current = current.map(|(unit, paths)| (unit.clone(), inputs::fingerprint(paths))).collect();
+        let current = current.map(|(unit, files)| (unit.clone(), files.prints())).collect();
         Application {
             directories: &self.directories,
             plan,

@@ -109,7 +109,7 @@ impl Steps<'_> {
         for whole in &self.situation.whole {
             let changes = Changes::new(&whole.started, whole.loaded.as_deref(), whole.new.as_deref());
             let (action, differences) = match whole.holder && whole.up && !changes.restart.is_empty() {
-                true => (Action::Reload, changes.restart),
+                true => (Action::Reload, changes.all()),
                 // Which units are wanted is said where these are started and stopped.
                 false => (Action::Update, changes.update.into_iter().filter(|one| one.name != "Wants").collect()),
             };
@@ -200,9 +200,12 @@ impl Steps<'_> {
             finding.need == Need::Rebind || finding.need == Need::Start && starts_under_its_service(unit, all)
         });
         let sockets: Vec<_> = sockets.collect();
-        let Some((_, finding)) = sockets.first() else { return };
+        if sockets.is_empty() {
+            return;
+        }
         let names: Vec<Subject> = sockets.iter().map(|(unit, _)| subject(unit)).collect();
-        let mut reasons = finding.reasons.clone();
+        let mut reasons = Vec::new();
+        sockets.iter().for_each(|(_, finding)| join(&mut reasons, &finding.reasons));
         if process.change.refresh == Refresh::Keep {
             self.leave(Why::Keep, names, reasons);
             return;
@@ -216,8 +219,7 @@ impl Steps<'_> {
             return;
         }
         for (_, finding) in services.iter().filter(|(_, finding)| finding.need == Need::Restart) {
-            reasons
-                .extend(finding.reasons.iter().filter(|reason| !reasons.contains(reason)).cloned().collect::<Vec<_>>());
+            join(&mut reasons, &finding.reasons);
         }
         let units: Vec<Subject> = services.iter().map(|(unit, _)| subject(unit)).collect();
         let pace = Pace { max_unavailable: usize::MAX, ..pace(process, units.len()) };

@@ -71,6 +71,7 @@ pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
             loaded: then,
             new: new_definition,
             inputs: Vec::new(),
+            handed: Vec::new(),
             program: None,
             steps: Vec::new(),
             unchanged: None,

@@ -15,7 +15,7 @@ pub fn render(plan: &Plan) -> String {
         "changed": !plan.is_empty(),
         "daemon_reload": plan.daemon_reload,
         "applied": plan.applied,
-        "files": plan.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "files": plan.files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
         "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
         "leave": plan.leave.iter().map(leave).collect::<Vec<_>>(),
         "notes": plan.notes,

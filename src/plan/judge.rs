@@ -75,6 +75,11 @@ impl Changes {
         }
         changes
     }
+
+    /// All of what changed of who must be dealt with: what makes that needed comes first, what only has to be read after it.
+    pub fn all(&self) -> Vec<Difference> {
+        [self.rebind.as_slice(), &self.restart, &self.update].concat()
+    }
 }
 
 /// What `unit` needs.
@@ -136,7 +141,7 @@ fn up(unit: &Observed, situation: &Situation<'_>) -> Finding {
         Kind::Setup => step(unit, &changes),
         Kind::Timer => None,
         Kind::Socket if changes.rebind.is_empty() => None,
-        Kind::Socket => Some(Finding::new(Need::Rebind, Reason::Definition(changes.rebind.clone()))),
+        Kind::Socket => Some(Finding::new(Need::Rebind, Reason::Definition(changes.all()))),
         Kind::Process => process(unit, &changes, situation),
     };
     finding.unwrap_or_else(|| unchanged(unit, changes))
@@ -164,7 +169,7 @@ fn step(unit: &Observed, changes: &Changes) -> Option<Finding> {
     let mut reasons = Vec::new();
     // The stamp knows better: it also knows what ran since the unit was started, and how it ended.
     if unit.unchanged != Some(true) {
-        reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.restart.clone())));
+        reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.all())));
         reasons.extend(unit.inputs.iter().cloned().map(Reason::Input));
         if reasons.is_empty() && unit.unchanged == Some(false) {
             reasons.push(Reason::Inputs);
@@ -175,13 +180,18 @@ fn step(unit: &Observed, changes: &Changes) -> Option<Finding> {
 
 fn process(unit: &Observed, changes: &Changes, situation: &Situation<'_>) -> Option<Finding> {
     let mut reasons = Vec::new();
-    reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.restart.clone())));
+    reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.all())));
     reasons.extend(unit.program.clone().map(Reason::Program));
+    // No reload hands them over anew.
+    reasons.extend(unit.handed.iter().cloned().map(Reason::Input));
     let must_restart = !reasons.is_empty();
     reasons.extend(unit.inputs.iter().cloned().map(Reason::Input));
     reasons.extend(unit.steps.iter().cloned().map(Reason::Setup));
     if reasons.is_empty() {
         return None;
+    }
+    if changes.restart.is_empty() && !changes.update.is_empty() {
+        reasons.push(Reason::Definition(changes.update.clone()));
     }
     if must_restart && let Some(since) = unit.pinned {
         reasons.insert(0, Reason::LeftBehind(since));
@@ -206,17 +216,17 @@ fn down(unit: &Observed, situation: &Situation<'_>) -> Finding {
         (Start::Manual, _) => Finding::leave(Why::Manual),
         (Start::Timed, _) => Finding::leave(Why::Timed),
         (Start::Held, _) => Finding::leave(Why::Held),
-        (Start::Auto, _) if situation.interrupted.contains(&unit.member.unit) => start(Reason::Interrupted),
         (Start::Auto, State::Failed(how)) if !unit.asked_to_stop => {
             let mut finding = start(Reason::Failed(how.clone()));
             if finding.need != Need::Leave(Why::GroupInactive) {
                 finding.reasons.extend(unit.pinned.map(Reason::LeftBehind));
                 let changes = Changes::new(&unit.started, unit.loaded.as_deref(), unit.new.as_deref());
-                let all: Vec<_> = [changes.restart, changes.rebind].concat();
+                let all = changes.all();
                 finding.reasons.extend((!all.is_empty()).then_some(Reason::Definition(all)));
             }
             finding
         }
+        (Start::Auto, _) if situation.interrupted.contains(&unit.member.unit) => start(Reason::Interrupted),
         (Start::Auto, State::Skipped | State::Refused) => Finding::leave(Why::Skipped),
         (Start::Auto, State::Done) => Finding::leave(Why::Done),
         (Start::Auto, _) => match unit.arrived {

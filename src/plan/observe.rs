@@ -4,19 +4,19 @@
 //! unit's properties, all of those at once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::paths::Unit;
 use super::situation::{Arrived, Observed, Situation, Started, Whole};
-use super::{Subject, past};
+use super::{Changed, Subject, past};
 use crate::applied::{Applied, Intent};
 use crate::definition::{Definition, Definitions};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::generate::{self, Target};
 use crate::history::pins::{Pins, Units};
 use crate::history::{self, History, Overrides};
-use crate::inputs::Looked;
+use crate::inputs::{Files, Looked};
 use crate::manager::Connected;
 use crate::manager::look::{Details, details};
 use crate::manager::unit::Listed;
@@ -31,6 +31,9 @@ use crate::unit::UnitTree;
 use crate::unit::name::{self, GroupName};
 
 mod files;
+
+/// That a roll-back is in force, as a note of the plan.
+pub const ROLLED_BACK: &str = "the group is rolled back: its units are those of the last complete apply";
 
 /// What copse has noted since the boot, of all groups.
 #[derive(Debug)]
@@ -59,11 +62,12 @@ impl<'d> Notes<'d> {
         Self { directories, context, systemd, histories, missing, on_disk }
     }
 
-    /// The paths of the inputs of one of the units of `group`, as far as they are known.
+    /// The files that one of the units of `group` is started from, as far as they are known.
     #[must_use]
-    pub fn inputs(&self, group: &Group, unit: &str) -> Vec<PathBuf> {
+    pub fn inputs(&self, group: &Group, unit: &str) -> Files {
         let named = Unit { name: unit, scope: group.scope, systemd: self.systemd };
-        files::service_of(group, unit).map(|(_, service)| named.inputs(service)).unwrap_or_default()
+        let of = |service| Files { inputs: named.inputs(service), handed: named.handed(service) };
+        files::service_of(group, unit).map(|(_, service)| of(service)).unwrap_or_default()
     }
 }
 
@@ -199,18 +203,19 @@ impl<'s> Observer<'s> {
             Some(past) => past.is_unread(&self.now.definitions),
             None => self.on_disk_differs(),
         };
+        let units = seen.members.iter().map(|member| self.unit(member, seen, &mut looked)).collect();
         Situation {
             group: self.group.clone(),
             meaning: self.now.meaning,
             active,
-            units: seen.members.iter().map(|member| self.unit(member, seen, &mut looked)).collect(),
+            units,
             whole: self.whole(seen),
             unread,
             interrupted: Intent::read(self.notes.directories, self.group).unwrap_or_default().units,
             files: self.files(seen, overrides),
             applied: self.applied.as_ref().map(|applied| applied.at),
             rolled_back: self.rolled_back(),
-            notes: self.remarks(),
+            notes: self.remarks(&looked),
         }
     }
 
@@ -236,6 +241,7 @@ impl<'s> Observer<'s> {
             loaded: self.loaded(&member.unit),
             new: self.now.definitions.unit(&member.unit).filter(|_| member.defined),
             inputs: Vec::new(),
+            handed: Vec::new(),
             program: None,
             steps: Vec::new(),
             unchanged: None,
@@ -330,7 +336,7 @@ impl<'s> Observer<'s> {
     }
 
     /// Files that aren't what they were when the group was last applied, or else started.
-    fn files(&self, seen: &Seen, overrides: &Overrides) -> Vec<PathBuf> {
+    fn files(&self, seen: &Seen, overrides: &Overrides) -> Vec<Changed> {
         let history = self.notes.histories.get(self.group);
         let at_start = history.and_then(|history| history.in_force(seen.target.active_entered.0));
         let before = self.applied.as_ref().map(|applied| &applied.source).or(at_start.map(|version| &version.source));
@@ -349,7 +355,7 @@ impl<'s> Observer<'s> {
         all
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, looked: &Looked) -> Vec<String> {
         let mut all = Vec::new();
         if let Some(missing) = &self.notes.missing {
             all.push(format!(
@@ -359,7 +365,11 @@ impl<'s> Observer<'s> {
             ));
         }
         if self.rolled_back().is_some() {
-            all.push("the group is rolled back: its units are those of the last complete apply".to_owned());
+            all.push(ROLLED_BACK.to_owned());
+        }
+        let denied: Vec<String> = looked.denied().map(|path| path.display().to_string()).collect();
+        if !denied.is_empty() {
+            all.push(format!("whether it changed can't be told here, for lack of permission: {}", denied.join(", ")));
         }
         all
     }
@@ -374,14 +384,18 @@ pub fn started_at(kind: Kind, details: &Details) -> u64 {
     }
 }
 
-/// The paths at which two lists of files aren't the same.
-fn differing(before: &[Arc<SourceFile>], now: &[Arc<SourceFile>]) -> Vec<PathBuf> {
-    let missing = |from: &[Arc<SourceFile>], all: &[Arc<SourceFile>]| {
-        all.iter().filter(|file| !from.contains(file)).map(|file| file.path.clone()).collect::<Vec<_>>()
+/// Where two lists of files aren't the same.
+fn differing(before: &[Arc<SourceFile>], now: &[Arc<SourceFile>]) -> Vec<Changed> {
+    let of = |file: &Arc<SourceFile>| Changed {
+        path: file.path.clone(),
+        removed: !now.iter().any(|other| other.path == file.path),
     };
-    let mut paths = missing(before, now);
-    paths.extend(missing(now, before));
-    paths.sort();
-    paths.dedup();
-    paths
+    let missing = |from: &[Arc<SourceFile>], all: &[Arc<SourceFile>]| {
+        all.iter().filter(|file| !from.contains(file)).map(of).collect::<Vec<_>>()
+    };
+    let mut all = missing(before, now);
+    all.extend(missing(now, before));
+    all.sort();
+    all.dedup();
+    all
 }

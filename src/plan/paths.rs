@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::{Argv, DirectoryKind, Piece, Service, Text};
+use crate::model::{Argv, Credential, DirectoryKind, Piece, Service, Text};
 use crate::scope::Scope;
 use crate::systemd::Systemd;
 use crate::unit::name::template_of;
@@ -72,6 +72,33 @@ impl Unit<'_> {
         service.inputs.iter().filter_map(|input| self.text(input)).map(PathBuf::from).collect()
     }
 
+    /// The files that the service manager reads for it at its start, as far as they are known. A credential may also come
+    /// from a socket, of which nothing can be known.
+    #[must_use]
+    pub fn handed(&self, service: &Service) -> Vec<PathBuf> {
+        let environment = service.environment_files.iter().filter_map(|(_, file)| self.text(file)).map(PathBuf::from);
+        let credentials = service.credentials.values().filter_map(|credential| match credential {
+            Credential::Load(path) => self.credential(&self.text(path)?, ""),
+            Credential::Encrypted(path) => self.credential(&self.text(path)?, ".encrypted"),
+            Credential::Text(_) => None,
+        });
+        let holds = |path: &PathBuf| {
+            let found = std::fs::metadata(path);
+            found.is_ok_and(|found| found.is_file() || found.is_dir()) || !path.exists()
+        };
+        environment.chain(credentials).filter(holds).collect()
+    }
+
+    /// A path, or a name in systemd's credential store (systemd.exec(5), "LoadCredential=").
+    fn credential(&self, text: &str, suffix: &str) -> Option<PathBuf> {
+        if text.starts_with('/') {
+            return Some(text.into());
+        }
+        let stores = ["/etc", "/run", "/usr/local/lib", "/usr/lib"].into_iter().filter(|_| self.scope == Scope::System);
+        let of = |store: &str| PathBuf::from(format!("{store}/credstore{suffix}/{text}"));
+        stores.map(of).find(|path| path.exists())
+    }
+
     /// The file of its program. `None` for a shell's script, which names programs that aren't known, and where the
     /// process sees another file system.
     #[must_use]
@@ -115,7 +142,8 @@ mod tests {
             let service = read(&format!("[process.p]\n{text}\n"));
             let unit = Unit { name: "g-p@7.service", scope: Scope::System, systemd: Systemd::NEWEST };
             let path = |path: &PathBuf| path.display().to_string();
-            (unit.program(&service).as_ref().map(path), unit.inputs(&service).iter().map(path).collect::<Vec<_>>())
+            let all = |paths: Vec<PathBuf>| paths.iter().map(path).collect::<Vec<_>>();
+            (unit.program(&service).as_ref().map(path), all(unit.inputs(&service)), all(unit.handed(&service)))
         };
         let program = |text: &str| of(text).0;
         assert_eq!(program("exec = \"/usr/bin/x -a\"").as_deref(), Some("/usr/bin/x"));
@@ -127,5 +155,9 @@ mod tests {
         let text = "exec = \"/x\"\ninstances = 8\nstate-directory = \"s-{instance}\"\n\
                     inputs = [\"/etc/{instance}/{unit}\", \"{state-directory}/x\"]";
         assert_eq!(of(text).1, ["/etc/7/g-p@7.service", "/var/lib/s-7/x"]);
+        let text = "exec = \"/x\"\ninstances = 8\nenvironment-file = [\"/no/env-{instance}\", \"-/no/other\"]\n\
+                    credentials = { a = \"/no/a-{instance}\", b = \"not-in-the-store\", c = \"/dev/null\", \
+                    d = { text = \"x\" }, e = { encrypted = \"/no/e\" } }";
+        assert_eq!(of(text).2, ["/no/env-7", "/no/other", "/no/a-7", "/no/e"]);
     }
 }

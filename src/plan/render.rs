@@ -1,21 +1,15 @@
 //! A plan for people.
 
+mod directives;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Action, Leave, Plan, Reason, Step, Subject, Why};
-use crate::definition::Difference;
 use crate::diagnostic::one_line;
 use crate::status::render::{Colour, Look, wrap};
-
-/// More directives than these are counted, not named.
-const NAMED: usize = 3;
-
-/// Values longer than this, in characters, are said to have changed and not shown; `--diff` shows them.
-const SHORT: usize = 24;
+use directives::{by_directive, changed_lines};
 
 /// The plan as text. With `diff`, each changed directive with its lines before and now.
 #[must_use]
@@ -23,7 +17,8 @@ pub fn render(plan: &Plan, diff: bool, look: Look) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", look.paint(colour_of(plan), &head(plan, look)));
     for file in &plan.files {
-        let _ = writeln!(text, "  {}", one_line(&file.display().to_string()));
+        let removed = if file.removed { " (removed)" } else { "" };
+        let _ = writeln!(text, "  {}{removed}", one_line(&file.path.display().to_string()));
     }
     let whole = [Subject { unit: String::new(), label: plan.group.to_string() }];
     let read = (plan.steps.is_empty() && plan.daemon_reload).then(|| Line::read(&whole));
@@ -35,7 +30,7 @@ pub fn render(plan: &Plan, diff: bool, look: Look) -> String {
         for (line, name) in lines.iter().zip(&names) {
             line.write(name, width, look, &mut text);
             if diff {
-                line.reasons.iter().for_each(|reason| changed_lines(reason, look, &mut text));
+                changed_lines(line.reasons, look, &mut text);
             }
         }
     }
@@ -90,7 +85,10 @@ impl<'p> Line<'p> {
             Action::Update => "no restart needed".to_owned(),
             Action::Roll => pace(step),
             Action::Restart if step.units.len() > 1 => "all at once".to_owned(),
-            Action::Rebind { sockets } => format!("stopped while {} is made anew", named(sockets)),
+            Action::Rebind { sockets } => {
+                let are = if sockets.len() == 1 { "is" } else { "are" };
+                format!("stopped while {} {are} made anew", named(sockets))
+            }
             _ => String::new(),
         };
         let colour = match step.action {
@@ -114,8 +112,7 @@ impl<'p> Line<'p> {
     }
 
     fn write(&self, name: &str, width: usize, look: Look, text: &mut String) {
-        let reasons: Vec<String> = self.reasons.iter().map(|reason| self::reason(reason, look)).collect();
-        let mut said = reasons.join(", ");
+        let mut said = reasons(self.reasons, look).join(", ");
         if !self.how.is_empty() {
             said = if said.is_empty() { self.how.clone() } else { format!("{said}; {}", self.how) };
         }
@@ -207,18 +204,29 @@ fn instance(label: &str) -> (&str, Option<u64>) {
     label.split_once('@').map_or((label, None), |(stem, instance)| (stem, instance.parse().ok()))
 }
 
+/// The reasons in a few words each; those of several units that come to the same are said once.
+#[must_use]
+pub fn reasons(all: &[Reason], look: Look) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    let mut defined = false;
+    for reason in all {
+        let text = match reason {
+            Reason::Definition(_) if std::mem::replace(&mut defined, true) => continue,
+            Reason::Definition(_) => directives::in_words(&by_directive(all)),
+            other => self::reason(other, look),
+        };
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    said
+}
+
 /// A reason in a few words.
 #[must_use]
 pub fn reason(reason: &Reason, look: Look) -> String {
     match reason {
-        Reason::Definition(differences) => {
-            let mut all: Vec<String> = differences.iter().take(NAMED).map(difference).collect();
-            let more = differences.len().saturating_sub(NAMED);
-            if more > 0 {
-                all.push(format!("{more} more"));
-            }
-            all.join(", ")
-        }
+        Reason::Definition(_) => directives::in_words(&by_directive(std::slice::from_ref(reason))),
         Reason::Input(path) => format!("input changed: {}", path.display()),
         Reason::Inputs => "what it depends on changed".to_owned(),
         Reason::Program(path) => format!("program changed: {}", path.display()),
@@ -230,43 +238,9 @@ pub fn reason(reason: &Reason, look: Look) -> String {
         Reason::Failed(how) if how.is_empty() => "failed".to_owned(),
         Reason::Failed(how) => format!("failed: {how}"),
         Reason::LeftBehind(at) => format!("left behind by the roll-out {} ago", look.ago(*at, true)),
-        Reason::Interrupted => "stopped by an apply that was interrupted".to_owned(),
+        Reason::Interrupted => "left down by an apply that stopped half-way".to_owned(),
         Reason::Asked => "asked for".to_owned(),
     }
-}
-
-/// `RestartSec= 1s → 5s`, `Nice= dropped`, `ExecStartPre= changed`, `Environment= A, B changed`
-fn difference(difference: &Difference) -> String {
-    let Difference { name, old, new, .. } = difference;
-    // These reasons go into the journal, and what is secret stands in values like these.
-    match name.as_str() {
-        "Environment" => return format!("{name}= {} changed", variables(old, new)),
-        "SetCredential" | "SetCredentialEncrypted" => return format!("{name}= changed"),
-        _ => {}
-    }
-    let short = |value: &str| value.chars().count() <= SHORT;
-    // The prefix that leaves a command's words as they are says nothing to people.
-    let shown = |value: &str| {
-        if name.starts_with("Exec") { value.trim_start_matches(':').to_owned() } else { value.to_owned() }
-    };
-    match (old.as_slice(), new.as_slice()) {
-        ([old], [new]) if short(old) && short(new) => format!("{name}= {} → {}", shown(old), shown(new)),
-        ([], [new]) if short(new) => format!("{name}= {} added", shown(new)),
-        ([], _) => format!("{name}= added"),
-        (_, []) => format!("{name}= dropped"),
-        _ => format!("{name}= changed"),
-    }
-}
-
-/// The names of the variables in these assignments, and how many more there are.
-fn variables(old: &[String], new: &[String]) -> String {
-    let name = |value: &String| value.split_once('=').map_or(value.as_str(), |(name, _)| name).to_owned();
-    let names: BTreeSet<String> = old.iter().chain(new).map(name).collect();
-    let mut shown: Vec<String> = names.iter().take(NAMED).cloned().collect();
-    if names.len() > NAMED {
-        shown.push(format!("{} more", names.len() - NAMED));
-    }
-    shown.join(", ")
 }
 
 /// Why something is left alone; `outdated` where it would otherwise be touched.
@@ -285,28 +259,5 @@ fn why(why: Why, outdated: bool) -> &'static str {
         Why::Masked => "masked",
         Why::InMotion => "in motion already",
         Why::Unknown => "started from what isn't known any more; a restart brings it up to date",
-    }
-}
-
-/// The lines of each directive before and now, as in a unified diff.
-fn changed_lines(reason: &Reason, look: Look, text: &mut String) {
-    let Reason::Definition(differences) = reason else { return };
-    let mut section = "";
-    for difference in differences {
-        if difference.section != section {
-            section = &difference.section;
-            let _ = writeln!(text, "             [{section}]");
-        }
-        let Difference { name, old, new, .. } = difference;
-        for (sign, colour, these, others) in [('-', Colour::Bad, old, new), ('+', Colour::Good, new, old)] {
-            for value in these.iter().filter(|value| !others.contains(value)) {
-                let line = format!("            {sign}{name}={}", one_line(value));
-                let _ = writeln!(text, "{}", look.paint(colour, &line));
-            }
-        }
-        let reordered = old.len() == new.len() && old.iter().all(|value| new.contains(value));
-        if reordered {
-            let _ = writeln!(text, "             {name}= in another order");
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Subject;
+use super::{Changed, Subject};
 use crate::definition::Definition;
 use crate::manager::unit::Listed;
 use crate::model::Group;
@@ -30,7 +30,7 @@ pub struct Situation<'s> {
     /// The units that an interrupted apply has stopped, or was about to.
     pub interrupted: BTreeSet<String>,
     /// As in [`super::Plan::files`].
-    pub files: Vec<PathBuf>,
+    pub files: Vec<Changed>,
     /// As in [`super::Plan::applied`].
     pub applied: Option<u64>,
     /// The whole group is rolled back, since then (microseconds since the epoch).
@@ -64,6 +64,8 @@ pub struct Observed {
     pub new: Option<Arc<Definition>>,
     /// Those of its `inputs` that changed since it started.
     pub inputs: Vec<PathBuf>,
+    /// Those of the files that the service manager read for it at its start that changed since.
+    pub handed: Vec<PathBuf>,
     /// Its program, if that changed since it started.
     pub program: Option<PathBuf>,
     /// Setup steps that it is `after` and that ran again since it started: what people call them.

@@ -230,6 +230,9 @@ fn inputs_and_programs() {
     assert_eq!(steps(&inputs), ["reload r", "roll w@1, @2"]);
     assert!(!inputs.daemon_reload);
     assert_eq!((left(&inputs, Why::Keep), left(&inputs, Why::Manual)), ("k".to_owned(), "m".to_owned()));
+    let handed = changed(&|unit| unit.handed = vec!["/etc/password".into()]);
+    assert_eq!(steps(&handed), ["restart r", "roll w@1, @2"], "no reload brings it");
+    assert_eq!(left(&handed, Why::Keep), "k");
     let programs = changed(&|unit| unit.program = Some("/usr/bin/x".into()));
     assert_eq!(steps(&programs), ["restart r", "roll w@1, @2"]);
     let rerun = changed(&|unit| unit.steps = vec!["s".into()]);
@@ -354,4 +357,16 @@ fn what_is_down_starts_after_its_socket_was_made_anew() {
         situation.interrupted = [unit.member.unit.clone()].into();
     }
     assert_eq!(steps(&plan(&situation)), ["rebind w@2, @3", "start w@1"]);
+}
+
+#[test]
+fn what_failed_by_itself_was_stopped_by_nobody() {
+    let group = read(TWO);
+    let mut situation = situation(&group, &group);
+    situation.units[1].state = State::Failed("exit status 1".to_owned());
+    situation.units[1].listed = listed(&situation.units[1].member, &situation.units[1].state);
+    situation.interrupted = ["g-b.service".to_owned()].into();
+    let plan = plan(&situation);
+    assert_eq!(steps(&plan), ["start b"]);
+    assert_eq!(plan.steps[0].reasons, [Reason::Failed("exit status 1".to_owned())]);
 }

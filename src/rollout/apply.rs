@@ -10,12 +10,11 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use crate::applied::{Applied, Intent, Taken};
 use crate::history::History;
 use crate::history::pins::Pin;
-use crate::inputs;
+use crate::inputs::{Files, Prints};
 use crate::manager::unit::Monotonic;
 use crate::moment;
 use crate::plan::{Action, Plan, Step};
@@ -37,9 +36,9 @@ pub struct Application<'a> {
     /// When they were started, as [`History::origin`] takes it.
     pub started: BTreeMap<String, u64>,
     /// The files that each unit is started from.
-    pub inputs: BTreeMap<String, Vec<PathBuf>>,
+    pub inputs: BTreeMap<String, Files>,
     /// Fingerprints of the inputs of the units that are left as they are and were started from what is there now.
-    pub current: BTreeMap<String, String>,
+    pub current: BTreeMap<String, Prints>,
     /// The group's files as they are applied; `None`: it has none any more.
     pub source: Option<&'a Source>,
     /// What `"cpus"` means.
@@ -118,8 +117,8 @@ impl Application<'_> {
         // Before anything starts: what changes while it starts is found changed by the next plan.
         let asked = Monotonic::now().0;
         for subject in self.plan.steps.iter().flat_map(|step| &step.units) {
-            let inputs = self.inputs.get(&subject.unit).map(|inputs| inputs::fingerprint(inputs)).unwrap_or_default();
-            taken.insert(subject.unit.clone(), Taken { at: asked, inputs });
+            let prints = self.inputs.get(&subject.unit).map_or_else(|| Files::default().prints(), Files::prints);
+            taken.insert(subject.unit.clone(), Taken { at: asked, prints });
         }
         rollout.steps(self.plan).await
     }
@@ -196,9 +195,9 @@ impl Application<'_> {
             }
         }
         let mut units = self.before.as_ref().map(|before| before.units.clone()).unwrap_or_default();
-        for (unit, inputs) in self.current.iter().filter(|(unit, _)| !taken.contains_key(*unit)) {
+        for (unit, prints) in self.current.iter().filter(|(unit, _)| !taken.contains_key(*unit)) {
             let at = self.started.get(unit).copied().unwrap_or(0);
-            units.insert(unit.clone(), Taken { at, inputs: inputs.clone() });
+            units.insert(unit.clone(), Taken { at, prints: prints.clone() });
         }
         units.extend(taken);
         Ok(units)

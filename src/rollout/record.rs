@@ -20,7 +20,7 @@ pub struct Record<'r> {
 /// The reasons in a few words each.
 fn sentence(reasons: &[Reason]) -> String {
     let look = Look { colour: false, width: usize::MAX, now: moment::now(), user: false };
-    reasons.iter().map(|reason| render::reason(reason, look)).collect::<Vec<_>>().join("; ")
+    render::reasons(reasons, look).join("; ")
 }
 
 /// Who asked for it, as far as that is known: the journal's own fields about a process are missing where it ended

@@ -57,6 +57,7 @@ mod starting;
 mod status;
 mod text;
 mod the_machine;
+mod undoing;
 mod weighing;
 
 use std::any::Any;
@@ -84,6 +85,7 @@ const SITUATIONS: &[&[Situation]] = &[
     away::SITUATIONS,
     another_host::SITUATIONS,
     applying::SITUATIONS,
+    undoing::SITUATIONS,
     broken::SITUATIONS,
     reaching::SITUATIONS,
     failing::SITUATIONS,

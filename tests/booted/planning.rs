@@ -105,7 +105,7 @@ fn a_change_is_known_before_and_after_a_daemon_reload_by_hand(m: &Machine) {
     let text = plan(m, "plan").stdout;
     for line in [
         "plan: changed since it was started\n  /etc/copse/plan.toml\n",
-        "  roll     web@1 … @3  Environment= A changed; one at a time, each until ready\n",
+        "  roll     web@1 … @3  Environment= A added; one at a time, each until ready\n",
         "  leave    gc          runs what the files say\n",
     ] {
         assert!(text.contains(line), "`{line}` isn't in\n{text}");
@@ -150,7 +150,7 @@ fn the_status_tells_what_is_outdated_and_why(m: &Machine) {
     let line = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{text}"));
     assert!(!line("web@1").contains("outdated"), "{text}");
     assert!(line("web@2").contains("active, outdated") && line("web@3").contains("active, outdated"), "{text}");
-    assert!(text.contains("Environment= A changed") && text.contains("copse plan plan"), "{text}");
+    assert!(text.contains("Environment= A added") && text.contains("copse plan plan"), "{text}");
     let json = m.ok(&["copse", "status", "--json", "plan"]);
     let value: Value = serde_json::from_str(&json).expect("an object");
     let unit = value["units"].as_array().expect("a list").iter().find(|unit| unit["name"] == "web@2").expect("a unit");

@@ -28,13 +28,19 @@ impl<'s> Observer<'s> {
                 let stamp = stamp.unwrap_or(Stamp { at: 0, unchanged: None });
                 unit.unchanged = stamp.unchanged;
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
-                let noted = taken.map(|taken| taken.inputs.as_str()).filter(|_| stamp.unchanged.is_none());
+                let noted = taken.map(|taken| taken.prints.inputs.as_str()).filter(|_| stamp.unchanged.is_none());
                 unit.inputs = looked.changed(&inputs, stamp.at.max(since), noted);
             }
             Kind::Process if details.pid != 0 && since != 0 => {
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
-                let noted = taken.filter(|taken| taken.at == details.main_started.0).map(|taken| taken.inputs.as_str());
-                unit.inputs = looked.changed(&inputs, since, noted);
+                let noted = taken.filter(|taken| taken.at == details.main_started.0).map(|taken| &taken.prints);
+                unit.inputs = looked.changed(&inputs, since, noted.map(|noted| noted.inputs.as_str()));
+                unit.handed = match noted.map(|noted| noted.handed.as_deref()) {
+                    // Noted by a copse that didn't look at these: which of them changed before it was replaced, and
+                    // meant nothing then, isn't known.
+                    Some(None) => Vec::new(),
+                    noted => looked.changed(&named.handed(service), since, noted.flatten()),
+                };
                 let program = named.program(service);
                 unit.program = program.filter(|program| looked.program_changed(program, details.pid, since));
                 unit.steps = self.steps_since(process, since);

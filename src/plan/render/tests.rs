@@ -45,7 +45,9 @@ fn the_picture() {
             _ => {}
         }
     }
-    situation.files = vec!["/etc/copse/g.toml.d/10-local.toml".into()];
+    let changed = |path: &str, removed| plan::Changed { path: path.into(), removed };
+    situation.files =
+        vec![changed("/etc/copse/g.toml.d/10-local.toml", false), changed("/etc/copse/g.toml.d/20-gone.toml", true)];
     situation.applied = Some(1_000_000);
     situation.notes = vec!["a note".to_owned()];
     let plan = plan::plan(&situation);
@@ -53,12 +55,13 @@ fn the_picture() {
     let expected = "\
 g: changed since the last apply, 2h 13min ago
   /etc/copse/g.toml.d/10-local.toml
+  /etc/copse/g.toml.d/20-gone.toml (removed)
 
   run      keystore      input changed: /etc/tls.key
   stop     prefill       no longer in the group
   start    exporter      new
   reload   cache-gc      input changed: /etc/gc.conf
-  roll     kresd@1 … @4  Environment= A changed, left behind by the roll-out 2h
+  roll     kresd@1 … @4  Environment= A added, left behind by the roll-out 2h
                          13min ago; one at a time, each until ready for 1s
   update   manager       RestartSec= 1s → 5, StartLimitIntervalSec= 10s → 30s;
                          no restart needed
@@ -97,4 +100,42 @@ fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_
     assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
     assert!(!shown.contains("hunter"), "{shown}");
     assert_eq!(plan.steps[0].reasons.len(), 1);
+}
+
+fn look() -> Look {
+    Look { colour: false, width: 400, now: 0, user: false }
+}
+
+#[test]
+fn every_changed_line_is_shown_and_what_needs_the_restart_comes_first() {
+    let old = read("[process.w]\nexec = \"/w\"\nenvironment = { A = \"1\", B = \"1\", C = \"1\" }\n");
+    let new = read(
+        "[process.w]\nexec = \"/w\"\nrestart = \"always\"\nmemory-max = \"1G\"\n\
+         environment = { A = \"2\", B = \"1\", D = \"1\" }\n",
+    );
+    let plan = plan::plan(&situation(&old, &new));
+    let said =
+        "restart  w  Environment= A changed, D added, C dropped, MemoryMax= 1G added, Restart= on-failure → always";
+    let shown = render(&plan, true, look());
+    assert!(shown.contains(said), "{shown}");
+    for line in ["+Restart=always", "+MemoryMax=1G", "-Environment=A=1", "+Environment=A=2", "-Environment=C=1"] {
+        assert!(shown.contains(&format!("            {line}\n")), "{line}: {shown}");
+    }
+    assert!(!shown.contains("Environment=B"), "{shown}");
+}
+
+#[test]
+fn what_several_instances_have_in_common_is_said_once() {
+    let text = |listen: &str, more: &str| {
+        format!("[process.web]\nexec = \"/w\"\ninstances = 3\nlisten = \"{listen}\"\n{more}")
+    };
+    let old = read(&text("unix:/run/w", ""));
+    let new = read(&text("unix:/run/w-{instance}", "[process.web.instance.3]\nnice = 1\n"));
+    let plan = plan::plan(&situation(&old, &new));
+    let shown = render(&plan, true, look());
+    let line = shown.lines().find(|line| line.contains("rebind")).unwrap_or_else(|| panic!("{shown}"));
+    assert_eq!(line.matches("Sockets=").count(), 1, "{shown}");
+    assert!(line.contains("new, ") && line.contains("Nice= 1 added"), "{shown}");
+    assert!(line.ends_with("stopped while web@1.socket, @2.socket, @3.socket are made anew"), "{shown}");
+    assert_eq!(shown.matches("-Sockets=").count(), 1, "{shown}");
 }

@@ -115,7 +115,7 @@ fn said(row: &Row) -> Vec<String> {
 /// Why it doesn't run with what the files say; not again where the row above said the same.
 fn changed(row: &Row, above: Option<&Row>, look: Look) -> Option<String> {
     let new = !row.outdated.is_empty() && above.is_none_or(|above| above.outdated != row.outdated);
-    let reasons = || row.outdated.iter().map(|reason| plan::render::reason(reason, look)).collect::<Vec<_>>();
+    let reasons = || plan::render::reasons(&row.outdated, look);
     new.then(|| reasons().join(", "))
 }
 
