@@ -45,21 +45,23 @@ fn the_journal_of_a_group_tells_its_processes_apart(m: &Machine) {
     let name = named(m, "told");
     let group = m.group(&name, GROUP);
     group.start();
-    let all = ["step   | a line of step", "one    | a line of one", "many@1 | a line of many 1"];
+    let all = ["step        | a line of step", "one         | a line of one", "many@1      | a line of many 1"];
     m.wait_until("all lines are there", SOON, || {
         let lines = logs(m, &["told"]);
         all.iter().all(|line| lines.iter().any(|shown| shown == line))
     });
     let lines = logs(m, &["told"]);
     // PID 1's own lines, on every version.
-    for (unit, about) in [("one    | ", "Started "), ("many@2 | ", "Started "), ("step   | ", "Starting ")] {
+    for (unit, about) in
+        [("one         | ", "Started "), ("many@2      | ", "Started "), ("step        | ", "Starting ")]
+    {
         let start = format!("{unit}systemd: {about}");
         assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}\n{lines:#?}");
     }
     assert!(lines.iter().any(|line| line.starts_with("told.target | systemd: Reached target")), "{lines:#?}");
     // In the order of the journal.
     let place = |line: &str| lines.iter().position(|shown| shown.starts_with(line)).expect("it's there");
-    assert!(place("step   | a line") < place("one    | a line"));
+    assert!(place("step        | a line") < place("one         | a line"));
     // Each once, though more than one match finds it.
     assert_eq!(lines.iter().filter(|line| line.contains("a line of one")).count(), 1, "{lines:#?}");
     let coloured = m.ok(&["copse", "logs", "--color", "always", "told/one"]);
@@ -72,7 +74,9 @@ fn the_journal_of_a_part_of_a_group(m: &Machine) {
     group.start();
     m.wait_until("the lines are there", SOON, || {
         let lines = logs(m, &["parted"]);
-        ["many@1 | a line of many 1", "many@2 | a line of many 2"].iter().all(|line| lines.iter().any(|l| l == line))
+        ["many@1      | a line of many 1", "many@2      | a line of many 2"]
+            .iter()
+            .all(|line| lines.iter().any(|l| l == line))
     });
     for (name, has, has_not) in [
         ("parted/many", &["a line of many 1", "a line of many 2", "systemd: Started"][..], "of one"),
@@ -130,9 +134,9 @@ fn the_journal_of_a_users_group(m: &Machine) {
         let copse = ["setpriv", "--reuid=2001", "--regid=2001", "--groups=systemd-journal", "env", &runtime, "copse"];
         m.ok(&[&copse[..], &["--user", "logs"], words].concat())
     };
-    m.wait_until("the lines are there", SOON, || logs(&["private"]).contains("many@2 | a line of many 2"));
+    m.wait_until("the lines are there", SOON, || logs(&["private"]).contains("many@2      | a line of many 2"));
     let lines = logs(&["private"]);
-    for line in ["one    | a line of one", "step   | a line of step", "one    | systemd: Started"] {
+    for line in ["one         | a line of one", "step        | a line of step", "one         | systemd: Started"] {
         assert!(lines.contains(line), "`{line}` isn't in\n{lines}");
     }
     let lines = logs(&["private/many@1"]);
