@@ -71,7 +71,10 @@ fn share(text: &str) -> Result<Share, &'static str> {
 
 impl Restart {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each_known(scope, &self.names, self.json, async |work, chosen| self.restart(work, chosen).await)
+        work::each_known(scope, &self.names, self.json, async |work, chosen| {
+            work.say_unread(chosen).await?;
+            self.restart(work, chosen).await
+        })
     }
 
     async fn restart(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {

@@ -25,9 +25,12 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn run(self, scope: Scope) -> Exit {
-        work::each(scope, &self.names, self.json, async |work, chosen| match &chosen.part {
-            None => whole(work, chosen).await,
-            Some(_) => part(work, chosen).await,
+        work::each(scope, &self.names, self.json, async |work, chosen| {
+            work.say_unread(chosen).await?;
+            match &chosen.part {
+                None => whole(work, chosen).await,
+                Some(_) => part(work, chosen).await,
+            }
         })
     }
 }

@@ -142,6 +142,20 @@ impl Work {
         self.jobs.systemd()
     }
 
+    /// Says that the group's file changed since systemd read it, as systemctl(1) does of a unit's: what is started now is
+    /// what it was.
+    pub(super) async fn say_unread(&self, chosen: &Chosen<'_>) -> zbus::Result<()> {
+        let changed = !chosen.is_invalid() && chosen.outcome.is_some();
+        if changed && self.systemd().unit_property(&chosen.target(), "NeedDaemonReload").await? {
+            let (systemctl, copse) = (super::systemctl(self.scope), super::copse(self.scope));
+            complain(format_args!(
+                "the file of group `{0}` changed since systemd read it: `{systemctl} daemon-reload`, or `{copse} apply {0}`",
+                chosen.group
+            ));
+        }
+        Ok(())
+    }
+
     /// Those of the units that are up or on their way.
     pub(super) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();

@@ -11,6 +11,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_says_what_becomes_of_each_unit),
     situation!(a_start_of_what_can_not_start_says_why),
     situation!(a_start_of_a_running_group_brings_back_what_failed),
+    situation!(a_start_says_that_systemd_has_not_read_the_file),
     situation!(a_stop_returns_when_the_last_process_is_gone),
     situation!(a_stopped_process_stays_stopped_under_traffic),
     situation!(a_reload_reaches_what_can_reload_and_restarts_nothing),
@@ -122,6 +123,25 @@ fn a_start_of_a_running_group_brings_back_what_failed(m: &Machine) {
     assert_eq!(pids(m, "again", &WORKERS[..2]), before);
     expect(&copse(m, &["start", "again/loader", "again-worker@1.service"]), 0, &["start    loader  ready"]);
     assert_eq!(m.property("again-loader.service", "ActiveState"), "active");
+}
+
+fn a_start_says_that_systemd_has_not_read_the_file(m: &Machine) {
+    stand_in::install(m);
+    let file = |value: u32| {
+        format!("[process.a]\nexec = \"/usr/local/bin/stand-in run\"\nenvironment = {{ VALUE = \"{value}\" }}\n")
+    };
+    let group = m.group("unread", &file(1));
+    group.start();
+    assert_eq!(copse(m, &["restart", "unread"]).stderr, "");
+    m.write(&group.file(), &file(2));
+    // systemd goes by the time of the change, which may be the same as before within a tick.
+    m.sh("touch -d '+2 seconds' /etc/copse/unread.toml");
+    for verb in ["start", "restart"] {
+        let said = "changed since systemd read it: `systemctl daemon-reload`, or `copse apply unread`";
+        expect(&copse(m, &[verb, "unread"]), 0, &[said]);
+    }
+    expect(&copse(m, &["apply", "unread"]), 0, &[]);
+    assert_eq!(copse(m, &["restart", "unread"]).stderr, "");
 }
 
 fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
