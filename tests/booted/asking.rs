@@ -308,7 +308,7 @@ fn the_journal_tells_who_restarted_what_and_why(m: &Machine) {
     let told = m.journal(&["COPSE_GROUP=record", "COPSE_UNIT=record-worker@2.service", "_UID=0"]);
     assert_eq!(told, "restart worker@2: ready (asked for; by root)");
     let logs = copse(m, &["logs", "record"]).stdout;
-    assert!(logs.contains("worker@2 | copse: restart worker@2: ready"), "copse logs shows it as well: {logs}");
+    assert!(logs.contains("worker@2    | copse: restart worker@2: ready"), "copse logs shows it as well: {logs}");
 }
 
 fn whoever_may_not_is_told_so_and_nothing_happens(m: &Machine) {
