@@ -277,8 +277,10 @@ fn a_removed_file_stops_what_still_runs(m: &Machine) {
 fn an_upgrade_makes_nothing_outdated(m: &Machine) {
     stand_in::install(m);
     let generator = "/usr/lib/systemd/system-generators/copse-generator";
+    // Not beside it: systemd would run both at once.
+    let real = "/usr/lib/copse-generator";
     m.sh(&format!(
-        "mv {generator} {generator}.real; printf '%s\\n' '#!/bin/sh' '{generator}.real \"$@\"' \
+        "mv {generator} {real}; printf '%s\\n' '#!/bin/sh' '{real} \"$@\"' \
          'sed -i \"s/^Description=.*/Description=Of another copse/; s/^TimeoutStopSec=.*/TimeoutStopSec=77/; /^SyslogIdentifier=/d\" \"$1\"/plan-*.service' \
          >{generator}; chmod +x {generator}"
     ));
@@ -286,7 +288,7 @@ fn an_upgrade_makes_nothing_outdated(m: &Machine) {
     group.start();
     assert_eq!(m.property("plan-gc.service", "Description"), "Of another copse");
     let pid = m.pid("plan-gc.service");
-    m.sh(&format!("mv {generator}.real {generator}"));
+    m.sh(&format!("mv {real} {generator}"));
     assert_eq!(steps(m, "plan"), [""; 0], "copse was upgraded");
     m.reload();
     assert_ne!(m.property("plan-gc.service", "Description"), "Of another copse");
