@@ -225,7 +225,8 @@ fn text(path: &Path) -> Option<String> {
     if masks(path) { Some(String::new()) } else { read_unit(path) }
 }
 
-fn masks(path: &Path) -> bool {
+/// Whether a file masks its unit.
+pub(crate) fn masks(path: &Path) -> bool {
     std::fs::read_link(path).is_ok_and(|target| target == Path::new("/dev/null"))
 }
 

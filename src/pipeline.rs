@@ -179,9 +179,7 @@ impl Checks {
             self.groups.push(outcome.name.clone());
         }
     }
-}
 
-impl Checks {
     /// A runtime directory is removed with all below it when its service stops, and that of a whole group when the group
     /// does: another group's files in it are gone then.
     fn directories(&mut self, outcome: &mut GroupOutcome) {

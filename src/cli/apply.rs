@@ -269,8 +269,7 @@ impl Subject<'_> {
 
     /// `copse apply G`, as somebody would have to write it, in backquotes.
     fn command(&self, verb: &str) -> String {
-        let user = if self.work.scope == Scope::User { " --user" } else { "" };
-        format!("`copse{user} {verb} {}`", self.group)
+        format!("`{} {verb} {}`", super::copse(self.work.scope), self.group)
     }
 
     /// Takes the files of the last complete apply, or else of the group's start. `false` where neither is known. Where the

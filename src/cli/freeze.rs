@@ -78,9 +78,6 @@ async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, 
 async fn running(work: &Work, services: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
     let up = work.up(services).await?;
     let names: Vec<&str> = up.iter().map(|subject| subject.unit.as_str()).collect();
-    if names.is_empty() {
-        return Ok(up);
-    }
     let rows = work.systemd().list(&names).await?;
     Ok(up.into_iter().zip(rows).filter(|(_, row)| row.sub_state != "exited").map(|(subject, _)| subject).collect())
 }

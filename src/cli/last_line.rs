@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Map, Value};
 
+use crate::cli::logs::line::message;
 use crate::notify::wait;
 use crate::scope::Scope;
 
@@ -63,29 +64,16 @@ fn last(unit: &str, entries: &str) -> Option<String> {
             break;
         }
         latest = latest.or(run);
-        let line = message(&fields).filter(|_| text("MESSAGE_ID") != Some(UNIT_FAILED));
-        let Some(line) = line else { continue };
-        let line = line.strip_prefix(&format!("{unit}: ")).unwrap_or(&line).to_owned();
+        let message = message(&fields);
+        let line = message.lines().rfind(|line| !line.trim().is_empty());
+        let Some(line) = line.filter(|_| text("MESSAGE_ID") != Some(UNIT_FAILED)) else { continue };
+        let line = line.strip_prefix(&format!("{unit}: ")).unwrap_or(line).to_owned();
         if !wait::tells_only_of_an_end(&line) {
             return Some(line);
         }
         end.get_or_insert(line);
     }
     end
-}
-
-/// The last line of a message that isn't empty.
-fn message(fields: &Map<String, Value>) -> Option<String> {
-    let text = match fields.get("MESSAGE")? {
-        Value::String(text) => text.clone(),
-        // What isn't UTF-8 is written as bytes.
-        Value::Array(bytes) => {
-            let bytes = bytes.iter().filter_map(|byte| u8::try_from(byte.as_u64()?).ok()).collect::<Vec<_>>();
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
-        _ => return None,
-    };
-    text.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]

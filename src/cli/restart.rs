@@ -105,7 +105,7 @@ async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, S
     let names: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
     let known = details(work.systemd(), &names).await?;
     let units: Vec<&str> = names.iter().map(String::as_str).collect();
-    let rows = if units.is_empty() { Vec::new() } else { work.systemd().list(&units).await? };
+    let rows = work.systemd().list(&units).await?;
     let of = chosen.members.iter().zip(rows).zip(known);
     let state = |member: &Member, row: &Listed, details: &Details| match row.load_state.as_str() {
         // Also what runs: the manager would refuse to restart it.

@@ -159,9 +159,6 @@ impl Work {
     /// Those of the units that are up or on their way.
     pub(super) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
-        if names.is_empty() {
-            return Ok(subjects);
-        }
         let rows = self.systemd().list(&names).await?;
         let up = |row: &Listed| row.is_up() || row.active_state == "activating" || row.active_state == "deactivating";
         Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
@@ -170,9 +167,6 @@ impl Work {
     /// Those of the units that aren't masked; of the others, which the manager does nothing to, it is said that they are.
     pub(super) async fn unmasked(&self, chosen: &Chosen<'_>, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
-        if names.is_empty() {
-            return Ok(subjects);
-        }
         let rows = self.systemd().list(&names).await?;
         let all = subjects.into_iter().zip(rows);
         let (masked, rest): (Vec<_>, Vec<_>) = all.partition(|(_, row)| row.load_state == "masked");

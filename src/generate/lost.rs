@@ -97,8 +97,8 @@ fn short_lines(line: &str) -> Vec<&str> {
 }
 
 /// The text of a unit whose process left its group while running, marked as such and without the file that it came from.
-/// Everything else stays: how it is stopped, and that it stops with its group. Marking twice changes nothing. A text without `[Unit]` (no unit of
-/// copse's) gets the section.
+/// Everything else stays: how it is stopped, and that it stops with its group. Marking twice changes nothing. A text
+/// without `[Unit]` (no unit of copse's) gets the section.
 #[must_use]
 pub fn gone(unit: &str) -> String {
     if is_gone(unit) {

@@ -13,11 +13,15 @@ const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
 type Command = (String, Vec<String>, bool, u64, u64, u64, u64, u32, i32, i32);
 
 impl Connected {
-    /// The state of `units`, in the order the manager gives them; it loads those that weren't loaded.
+    /// The state of `units`, in their order; the manager loads those that weren't loaded.
     ///
     /// # Errors
     /// What the connection or the manager refuses.
     pub async fn list(&self, units: &[&str]) -> zbus::Result<Vec<Listed>> {
+        // Without names the manager lists nothing or everything, depending on its version.
+        if units.is_empty() {
+            return Ok(Vec::new());
+        }
         let rows = self.ask(|manager| async move { manager.list_units_by_names(units).await }).await?;
         Ok(rows.into_iter().map(Listed::from).collect())
     }

@@ -21,13 +21,13 @@ pub fn check(
     sockets: &[Socket],
     diagnostics: &mut Diagnostics,
 ) {
-    if sockets.is_empty() && table.get("port").is_none() {
+    let has = |key: &&str| table.get(key).is_some();
+    if sockets.is_empty() && !has(&"port") || !["ready", "health", "settled", "instance"].iter().any(has) {
         return;
     }
-    let names = || instances.into_iter().flat_map(BTreeMap::keys);
     let all: Vec<Option<&InstanceName>> = match instances {
         None => vec![None],
-        Some(_) => names().map(Some).collect(),
+        Some(instances) => instances.keys().map(Some).collect(),
     };
     let own = |name: &InstanceName, key: &str| table.table("instance")?.table(name.as_str())?.get(key);
     let process = Asked { sockets, ports: ports(table, instances), count: all.len() };

@@ -16,15 +16,25 @@ const COMPARED: usize = 64;
 /// A port that a process has.
 struct Claim<'a> {
     process: &'a ProcessName,
-    /// `web`, `web@2`
-    owner: String,
+    instance: Option<&'a str>,
     address: Address,
     place: Spot<'a>,
 }
 
+impl Claim<'_> {
+    /// `web`, `web@2`
+    fn owner(&self) -> String {
+        self.instance.map_or(self.process.to_string(), |instance| format!("{}@{instance}", self.process))
+    }
+}
+
 /// Ports by `port` and by `listen`, of what the group starts and what doesn't say that it is alone in a network, or that
 /// it shares its ports. What is started by hand may be there instead of another.
-pub fn check<'a>(members: &'a [Merged<'a>], processes: &BTreeMap<ProcessName, Process>, diagnostics: &mut Diagnostics) {
+pub fn check<'a>(
+    members: &'a [Merged<'a>],
+    processes: &'a BTreeMap<ProcessName, Process>,
+    diagnostics: &mut Diagnostics,
+) {
     let claims = members.iter().filter_map(|member| Some((member, processes.get(member.name)?)));
     let claims = claims.filter(|(_, process)| process.is_awaited() && !is_apart(&process.service));
     let claims: Vec<_> = claims.flat_map(|(member, process)| claims_of(member, process)).collect();
@@ -52,12 +62,11 @@ fn is_apart(service: &Service) -> bool {
     service.pass.0.iter().any(|(section, directive, _)| APART.contains(&(*section, directive.as_str())))
 }
 
-fn claims_of<'a>(member: &'a Merged<'a>, process: &Process) -> Vec<Claim<'a>> {
+fn claims_of<'a>(member: &'a Merged<'a>, process: &'a Process) -> Vec<Claim<'a>> {
     let mut claims = Vec::new();
-    let mut add = |key: &str, instance: Option<&str>, address: Option<Address>| {
+    let mut add = |key: &str, instance: Option<&'a str>, address: Option<Address>| {
         if let Some((address, entry)) = address.zip(member.table.get(key)) {
-            let owner = instance.map_or(member.name.to_string(), |instance| format!("{}@{instance}", member.name));
-            claims.push(Claim { process: member.name, owner, address, place: entry.key });
+            claims.push(Claim { process: member.name, instance, address, place: entry.key });
         }
     };
     let instances = || process.instances.iter().flatten();
@@ -83,8 +92,8 @@ fn claims_of<'a>(member: &'a Merged<'a>, process: &Process) -> Vec<Claim<'a>> {
 }
 
 fn same(claim: &Claim<'_>, other: &Claim<'_>, port: u16) -> Diagnostic {
-    let message = format!("`{}` and `{}` have the same port {port}", other.owner, claim.owner);
-    let counts = |one: &&Claim<'_>| one.place.text() == Some("port") && one.owner.contains('@');
+    let message = format!("`{}` and `{}` have the same port {port}", other.owner(), claim.owner());
+    let counts = |one: &&Claim<'_>| one.place.text() == Some("port") && one.instance.is_some();
     let counting = [claim, other].into_iter().find(|one| counts(one));
     let help = match counting {
         Some(one) => format!(
@@ -94,5 +103,5 @@ fn same(claim: &Claim<'_>, other: &Claim<'_>, port: u16) -> Diagnostic {
         None => "give one of them another".to_owned(),
     };
     let diagnostic = Diagnostic::new(Code::SamePort, &claim.place, message);
-    diagnostic.related(&other.place, format!("`{}` has it here", other.owner)).help(help)
+    diagnostic.related(&other.place, format!("`{}` has it here", other.owner())).help(help)
 }

@@ -174,11 +174,7 @@ impl Rollout<'_> {
 
     /// The rows of `units`, in their order.
     pub(super) async fn list(&self, units: &[&str]) -> zbus::Result<Vec<Listed>> {
-        match units.is_empty() {
-            // Without names the manager lists nothing or everything, depending on its version.
-            true => Ok(Vec::new()),
-            false => self.systemd().list(units).await,
-        }
+        self.systemd().list(units).await
     }
 
     /// What a unit's state means to who waits for it since `begin`.

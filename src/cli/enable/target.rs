@@ -26,9 +26,8 @@ pub(super) enum Found {
 
 /// What stands at `path`, where the administrator's unit files are.
 pub(super) fn look(path: &Path) -> Found {
-    match std::fs::read_link(path) {
-        Ok(link) if link == Path::new("/dev/null") => return Found::Masked,
-        _ => {}
+    if crate::installed::masks(path) {
+        return Found::Masked;
     }
     match std::fs::read_to_string(path) {
         Ok(text) if text.lines().next() == Some(HEADER) => Found::Ours,

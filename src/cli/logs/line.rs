@@ -132,7 +132,7 @@ impl Painter {
 }
 
 /// `MESSAGE`: text, or the numbers of its bytes where it isn't.
-fn message(fields: &Map<String, Value>) -> String {
+pub(in crate::cli) fn message(fields: &Map<String, Value>) -> String {
     match fields.get("MESSAGE") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(bytes)) => {

@@ -286,17 +286,15 @@ pub(in crate::cli) async fn running(systemd: &Connected, scope: Scope) -> zbus::
     }
     let targets: Vec<String> = found.iter().map(|(name, _)| name::target(name)).collect();
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let up: HashSet<String> = match targets.is_empty() {
-        true => HashSet::new(),
-        false => systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect(),
-    };
+    let up: HashSet<String> =
+        systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect();
     let (mut names, quiet): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(name, _)| up.contains(&name::target(name)));
     for (name, slice) in quiet {
         // Whatever is in a slice requires it.
         let inside: Vec<String> = systemd.unit_property(&slice, "RequiredBy").await?;
         let inside: Vec<&str> = inside.iter().map(String::as_str).collect();
-        if !inside.is_empty() && systemd.list(&inside).await?.iter().any(Listed::is_up) {
+        if systemd.list(&inside).await?.iter().any(Listed::is_up) {
             names.push((name, slice));
         }
     }

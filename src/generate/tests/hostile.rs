@@ -69,7 +69,8 @@ proptest! {
     #[test]
     fn no_diagnostic_becomes_a_directive(message in "\\PC{0,40}|[\\\\\n%a\\[\\]=]{0,20}", text in "[a-z\\\\\n%=\\[]{1,60}") {
         let shop = GroupName::new("shop").unwrap();
-        let tree = invalid(&shop, Scope::System, newest(), &StartedBy::Units(Vec::new()), &["/etc/copse/shop.toml".into()], &message, &text);
+        let (files, nobody) = (["/etc/copse/shop.toml".into()], StartedBy::Units(Vec::new()));
+        let tree = invalid(&shop, Scope::System, newest(), &nobody, &files, &message, &text);
         for (path, directives) in skeleton(&tree) {
             let known = ["Description", "SourcePath", "X-CopseGroup", "Requires", "After", "StandardInputText"];
             let name = |line: &String| line.split_once("] ").unwrap().1.to_owned();
