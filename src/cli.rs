@@ -3,63 +3,27 @@
 //! A verb is a type that clap fills and a `run` that gives back an [`Exit`]. It prints what it has to say
 //! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
 
-mod agent;
-mod amend;
-mod apply;
-mod cat;
-mod check;
-mod chosen;
-mod clock;
-mod compile;
-mod completions;
-mod directory;
-mod drop_in;
-mod edit;
-mod enable;
-pub mod exit;
-mod explain;
-mod freeze;
-mod graph;
-mod habits;
-mod hold;
-mod host;
+mod common;
+mod configure;
+mod control;
+mod files;
 mod import;
-mod input;
+mod inspect;
 mod internal;
-mod journal;
-mod kill;
-mod last_good;
-mod last_line;
-mod logs;
-mod named;
-mod plan;
-mod polkit;
-mod progress;
-mod reload;
-mod render;
-mod report;
-mod reset_failed;
-mod restart;
+mod remote;
 mod run;
-mod scale;
-mod schema;
-mod setup;
-mod start;
-mod status;
-mod stop;
-mod wait;
-mod work;
+mod verb_hints;
 
 use std::ffi::OsString;
 use std::future::Future;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-pub use exit::Exit;
+pub use self::common::exit::Exit;
 
-use crate::diagnostic;
+use crate::basic::diagnostic;
+use crate::basic::scope::Scope;
 use crate::manager::{Connected, connect};
-use crate::scope::Scope;
 
 const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: copse.toml(5). copse(7) is the picture of it all, copse(1) says more of \
                           each verb.";
@@ -87,38 +51,38 @@ struct Copse {
 #[derive(Debug, Subcommand)]
 enum Verb {
     // In the order of copse(1).
-    List(status::List),
-    Status(status::Status),
-    Logs(logs::Logs),
-    Wait(wait::Wait),
-    Plan(plan::Plan),
-    Apply(apply::Apply),
-    Start(start::Start),
-    Stop(stop::Stop),
-    Restart(restart::Restart),
-    Reload(reload::Reload),
-    Kill(kill::Kill),
-    ResetFailed(reset_failed::ResetFailed),
-    Setup(setup::Setup),
-    Freeze(freeze::Freeze),
-    Thaw(freeze::Thaw),
-    Edit(edit::Edit),
-    Enable(enable::Enable),
-    Disable(enable::Disable),
-    Scale(scale::Scale),
-    Hold(hold::Hold),
-    Release(hold::Release),
-    Check(check::Check),
-    Explain(explain::Explain),
-    Cat(cat::Cat),
-    Graph(graph::Graph),
-    Render(render::Render),
-    Compile(compile::Compile),
-    Polkit(polkit::Polkit),
-    Schema(schema::Schema),
+    List(inspect::status::List),
+    Status(inspect::status::Status),
+    Logs(inspect::logs::Logs),
+    Wait(inspect::wait::Wait),
+    Plan(inspect::plan::Plan),
+    Apply(control::apply::Apply),
+    Start(control::start::Start),
+    Stop(control::stop::Stop),
+    Restart(control::restart::Restart),
+    Reload(control::reload::Reload),
+    Kill(control::kill::Kill),
+    ResetFailed(control::reset_failed::ResetFailed),
+    Setup(control::setup::Setup),
+    Freeze(control::freeze::Freeze),
+    Thaw(control::freeze::Thaw),
+    Edit(configure::edit::Edit),
+    Enable(configure::enable::Enable),
+    Disable(configure::enable::Disable),
+    Scale(configure::scale::Scale),
+    Hold(configure::hold::Hold),
+    Release(configure::hold::Release),
+    Check(files::check::Check),
+    Explain(files::explain::Explain),
+    Cat(files::cat::Cat),
+    Graph(files::graph::Graph),
+    Render(files::render::Render),
+    Compile(files::compile::Compile),
+    Polkit(files::polkit::Polkit),
+    Schema(files::schema::Schema),
     Import(import::Import),
     Run(run::Run),
-    Completions(completions::Completions),
+    Completions(files::completions::Completions),
     /// What copse's own units run; not for people.
     #[command(hide = true)]
     Internal(internal::Internal),
@@ -128,10 +92,10 @@ enum Verb {
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if completions::answer(Copse::command, &arguments) {
+    if files::completions::answer(Copse::command, &arguments) {
         return Exit::Done;
     }
-    if let Some(hint) = habits::hint(&arguments) {
+    if let Some(hint) = verb_hints::hint(&arguments) {
         complain(format_args!("{hint}"));
         return Exit::Usage;
     }
@@ -147,14 +111,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     if let Some(host) = &copse.host {
-        return host::run(host, arguments.get(1..).unwrap_or_default());
+        return remote::run(host, arguments.get(1..).unwrap_or_default());
     }
     if copse.no_ask_password {
-        agent::never();
+        common::polkit_agent::never();
     }
     let scope = if copse.user { Scope::User } else { Scope::System };
     // All groups, a line each: what somebody wants to know who says nothing more.
-    match copse.verb.unwrap_or_else(|| Verb::List(status::List::default())) {
+    match copse.verb.unwrap_or_else(|| Verb::List(inspect::status::List::default())) {
         Verb::Check(check) => check.run(scope),
         Verb::Render(render) => render.run(scope),
         Verb::Compile(compile) => compile.run(scope),
@@ -248,7 +212,7 @@ fn block_on<F: Future<Output = Exit>>(future: F) -> Exit {
     match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
         Ok(runtime) => runtime.block_on(future),
         Err(error) => {
-            journal::line(journal::Level::Error, format_args!("no event loop: {error}"));
+            common::sd_daemon::line(common::sd_daemon::Level::Error, format_args!("no event loop: {error}"));
             Exit::Failed
         }
     }

@@ -4,28 +4,30 @@
 //! or of a sibling's `Requires=` a process that may be restarted (each would carry the restart over), everything is
 //! `PartOf=` the target, and what has to wait is asked by a gate that looks instead of depending.
 
-use crate::model::{Group, Start};
-use crate::scope::Scope;
-use crate::systemd::Systemd;
-use crate::unit::{UnitTree, name};
-
+mod broken;
 mod command;
 mod context;
 mod hardening;
-mod lost;
-mod pinned;
+mod pin;
 mod process;
 mod service;
 mod settled;
 mod setup;
 mod socket;
+mod specifiers;
 mod target;
-mod text;
+#[cfg(test)]
+mod tests;
 mod timer;
 
-use context::Context;
-pub use lost::{StartedBy, gone, invalid, is_gone, leans_on};
-pub use pinned::{PINNED, pin};
+use crate::basic::scope::Scope;
+use crate::model::{Group, Start};
+use crate::unit::directives::Systemd;
+use crate::unit::{UnitTree, name};
+
+pub use self::broken::{StartedBy, gone, invalid, is_gone, leans_on};
+use self::context::Context;
+pub use self::pin::{PINNED, pin};
 
 /// What the units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +117,3 @@ fn with_instances(file: String, process: &crate::model::Process) -> Vec<String> 
     names.insert(0, file);
     names
 }
-
-#[cfg(test)]
-mod tests;

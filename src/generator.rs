@@ -4,28 +4,37 @@
 //! says why. Pinned units are generated from the text they are pinned to. A unit that left its group while it runs is
 //! kept, because how to stop it stands there. From what a group was generated goes into its history.
 
+pub mod installed;
+pub mod kmsg;
+pub mod load;
+mod orphans;
+mod report;
+pub mod running;
+
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::generate::{self, Target};
-use crate::history::pins::{Pin, Pins, Units};
-use crate::history::{History, Overrides, Version};
-use crate::kmsg::Log;
-use crate::memory::{Memory, Store};
-use crate::model::{self, Context, Group};
-use crate::moment;
-use crate::pipeline::{Checks, GroupOutcome, guarded};
-use crate::scope::Directories;
-use crate::source::{self, Source};
-use crate::systemd::Systemd;
-use crate::tree::Writer;
-use crate::unit::name::{self, GroupName};
+use self::kmsg::Log;
+use self::load::{Checks, GroupOutcome, guarded};
+use crate::basic::clock;
+use crate::basic::diagnostic::{Code, Diagnostic, Severity};
+use crate::basic::scope::Directories;
+use crate::generate;
+use crate::generate::Target;
+use crate::group_file::discover;
+use crate::group_file::discover::Source;
+use crate::model;
+use crate::model::{Context, Group};
+use crate::state::history::{History, Overrides, Version};
+use crate::state::memory::{Memory, Store};
+use crate::state::pins::{Pin, Pins, Units};
+use crate::unit::directives::Systemd;
+use crate::unit::name;
+use crate::unit::name::GroupName;
+use crate::unit::tree::Writer;
 use crate::unit::{Entry, UnitTree};
 
-mod departed;
-mod tell;
-use departed::Departed;
+use self::orphans::Departed;
 
 /// What marks a target that was generated from an older text than the file's, in `[Unit]`.
 pub const STALE: &str = "X-CopseStale=yes";
@@ -42,7 +51,7 @@ pub fn cpus() -> u32 {
 /// manager itself: `systemd-analyze verify` and the like run generators too.
 #[must_use]
 pub fn run(output: &Path, directories: &Directories) -> bool {
-    let began = moment::monotonic();
+    let began = clock::monotonic();
     let mut log = Log::open(directories);
     let mut writer = match Writer::open(output) {
         Ok(writer) => writer,
@@ -59,7 +68,7 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
     let (store, memory, unusable) = Store::read(directories);
     unusable.iter().for_each(&mut tell);
     let context = Context { scope: directories.scope, cpus: cpus() };
-    let found = source::find(directories);
+    let found = discover::find(directories);
     found.diagnostics.iter().for_each(&mut tell);
     let mut run = Run::new(began, directories, context, memory, &mut writer);
     // What isn't to be believed is to be made anew.
@@ -149,11 +158,11 @@ impl<'a> Run<'a> {
             }
             None => {
                 let masked = self.checks.is_masked(&name::target(&outcome.name));
-                (tell::invalid(outcome, self.context, target, masked), None)
+                (report::invalid(outcome, self.context, target, masked), None)
             }
         };
         for failure in self.writer.write(&tree) {
-            outcome.diagnostics.push(tell::unwritten(outcome, failure));
+            outcome.diagnostics.push(report::unwritten(outcome, failure));
         }
         if let Some(last) = &last
             && !version.as_ref().is_some_and(|version| version.same_texts(last))
@@ -193,7 +202,7 @@ impl<'a> Run<'a> {
     /// The units of the last good text, which say that there is a newer one.
     fn stale(&mut self, last: &Version, outcome: &GroupOutcome, target: Target) -> Option<Made> {
         let (group, overrides) = self.older(&last.source, self.context.cpus)?;
-        let why = format!("its last good units; the group file is broken: {}", tell::message(&outcome.diagnostics));
+        let why = format!("its last good units; the group file is broken: {}", report::message(&outcome.diagnostics));
         Some(Made { tree: announced(group, target, &why, STALE), source: last.source.clone(), overrides })
     }
 

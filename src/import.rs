@@ -1,14 +1,14 @@
 //! What other process managers' files become: a group file that means the same, and notes on what it can't say.
 
-use std::sync::Arc;
-
-use crate::diagnostic::{Place, SourceFile};
-
-pub mod accepted;
 pub mod dotenv;
 pub mod group_file;
 pub mod procfile;
 pub mod supervisord;
+pub mod validate;
+
+use std::sync::Arc;
+
+use crate::basic::diagnostic::{Place, SourceFile};
 
 /// The lines of a file that may come from anywhere, each with its place. A carriage return alone ends none.
 fn lines(file: &Arc<SourceFile>) -> impl Iterator<Item = (Place, &str)> {

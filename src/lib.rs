@@ -9,39 +9,21 @@
 //!
 //! Every arrow is a pure function of plain values; only the two ends touch the operating system.
 
-pub mod applied;
+pub mod basic;
+#[cfg(feature = "cli")]
+pub mod change;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod definition;
-pub mod diagnostic;
-pub mod document;
 pub mod generate;
 pub mod generator;
-pub mod history;
+pub mod group_file;
 #[cfg(feature = "cli")]
 pub mod import;
-pub mod inputs;
-pub mod installed;
-pub mod kmsg;
 #[cfg(feature = "cli")]
 pub mod manager;
-pub mod memory;
 pub mod model;
-pub mod moment;
 pub mod notify;
-pub mod pipeline;
-#[cfg(feature = "cli")]
-pub mod plan;
-pub mod private;
-#[cfg(feature = "cli")]
-pub mod rollout;
-pub mod running;
-pub mod scope;
-pub mod source;
-pub mod span;
+pub mod state;
 #[cfg(feature = "cli")]
 pub mod status;
-pub mod suggest;
-pub mod systemd;
-pub mod tree;
 pub mod unit;

@@ -18,18 +18,17 @@
 //! The two judging modules see plain values only, so that their rules are tables in their tests.
 
 pub mod connection;
+pub mod details;
 mod error;
-pub mod giving_up;
+pub mod gave_up;
 pub mod jobs;
-pub mod look;
-pub mod private;
+pub mod private_socket;
+mod properties;
 pub mod proxy;
-mod questions;
 pub mod readiness;
-pub mod signal;
+pub mod transport;
 pub mod unit;
-pub mod way;
 
-pub use connection::{Connected, EndedJob, Heard, connect};
-pub use error::{is_masked, is_passing, is_refusal, is_unknown};
-pub use way::{LOG_IN, NOT_BOOTED, Unreachable, Way, is_booted};
+pub use self::connection::{Connected, EndedJob, Heard, connect};
+pub use self::error::{is_masked, is_passing, is_refusal, is_unknown};
+pub use self::transport::{LOG_IN, NOT_BOOTED, Unreachable, Way, is_booted};

@@ -2,57 +2,35 @@
 //!
 //! Everything semantic that can be wrong is found on the way here. What is made from a [`Group`] later can't fail.
 
+pub mod check;
+pub mod parse;
+#[cfg(feature = "cli")]
+pub mod schema;
+mod service;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-mod address;
-mod asked;
-mod calendar;
-mod command;
-mod defaults;
-mod directories;
-pub(crate) mod grammar;
-mod group;
-mod instances;
-pub mod keys;
-mod limit;
-mod names;
-mod order;
-mod pass;
-mod place;
-mod ports;
-mod probe;
-mod process;
-mod runs;
-#[cfg(feature = "cli")]
-pub mod schema;
-mod service;
-mod share;
-mod socket;
-#[cfg(test)]
-mod tests;
-mod text;
-mod units;
-mod value;
-mod version;
-mod wanted;
+pub use self::check::locate::place_of;
+pub use self::check::unsupported::left_out;
+pub use self::check::wanted_by::wanted_by;
+pub use self::parse::command::{LONGEST_WORD, is_plain_word, toml_string};
+pub use self::parse::directories::{
+    Directory, DirectoryKind, RuntimeDirectory, SharedDirectories, runtime_directories,
+};
+pub use self::parse::grammar::SIGNALS;
+pub use self::parse::group::{Context, document, read};
+pub use self::parse::instances::MOST_INSTANCES;
+pub use self::parse::percentage::Share;
+pub use self::parse::placeholder::{is_variable, spelled};
+pub use self::service::{Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service};
 
-pub use command::{LONGEST_WORD, is_plain_word, toml_string};
-pub use directories::{Directory, DirectoryKind, RuntimeDirectory, SharedDirectories, runtime_directories};
-pub use grammar::SIGNALS;
-pub use group::{Context, document, read};
-pub use instances::MOST_INSTANCES;
-pub use place::place_of;
-pub use runs::{Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service};
-pub use share::Share;
-pub use text::{is_variable, spelled};
-pub use version::left_out;
-pub use wanted::wanted_by;
-
-use crate::diagnostic::Place;
-use crate::scope::Scope;
+use crate::basic::diagnostic::Place;
+use crate::basic::scope::Scope;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
 /// A group: becomes a target and its members.
@@ -113,18 +91,18 @@ pub struct Span {
     /// As written, for the unit.
     pub text: Cow<'static, str>,
     /// What it means.
-    pub value: crate::span::Span,
+    pub value: crate::basic::time_span::Span,
 }
 
 impl Span {
     /// A default: so many seconds, and how systemd writes them.
     #[must_use]
     pub const fn seconds(text: &'static str, seconds: u64) -> Self {
-        Self { text: Cow::Borrowed(text), value: crate::span::Span::Finite(Duration::from_secs(seconds)) }
+        Self { text: Cow::Borrowed(text), value: crate::basic::time_span::Span::Finite(Duration::from_secs(seconds)) }
     }
 
     /// The default of what may take as long as it takes.
-    pub const INFINITY: Self = Self { text: Cow::Borrowed("infinity"), value: crate::span::Span::Infinity };
+    pub const INFINITY: Self = Self { text: Cow::Borrowed("infinity"), value: crate::basic::time_span::Span::Infinity };
 }
 
 /// Text with placeholders; `{group}` and `{process}` are already replaced.

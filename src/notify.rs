@@ -16,26 +16,25 @@
 //!
 //! Which form a generated unit uses: see [`chain`] and [`wait`].
 
-use std::ffi::OsString;
-
 pub mod args;
-pub mod chain;
-pub mod exit;
-pub mod fingerprint;
+pub mod chain_load;
+pub mod failure;
 pub mod health;
 mod help;
 pub mod once;
+pub mod poll;
 pub mod probe;
-pub mod protocol;
+pub mod process;
 pub mod send;
+pub mod socket;
 #[allow(unsafe_code)]
 pub mod sys;
 pub mod wait;
-pub mod waiting;
-pub mod watched;
 
-use args::Invocation;
-use exit::{Failure, Status};
+use std::ffi::OsString;
+
+use self::args::Invocation;
+use self::failure::{Failure, Status};
 
 /// Runs the program with the arguments after its own name; gives the exit
 /// status. What went wrong is said on stderr.
@@ -63,7 +62,7 @@ fn dispatch(invocation: Invocation) -> Result<Status, Failure> {
             println!("copse-notify {}", env!("CARGO_PKG_VERSION"));
             Ok(Status::DONE)
         }
-        Invocation::ChainLoad(chain_load) => Err(chain::load(chain_load)),
+        Invocation::ChainLoad(chain_load) => Err(chain_load::load(chain_load)),
         Invocation::Wait(wait) => wait::run(wait),
         Invocation::Once(once) => once::run(&once),
         Invocation::Send(send) => send::run(&send),

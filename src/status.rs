@@ -1,22 +1,21 @@
 //! What a group is at this moment: from the states of its units to one word about all of them.
 //!
-//! Everything here sees plain values only; [`crate::manager::look`] brings them home, [`render`] and [`json`] show
+//! Everything here sees plain values only; [`crate::manager::details`] brings them home, [`render`] and [`json`] show
 //! them. The words are systemd's (`active`, `failed`, …), which says more where it needs more than one.
 
 #[cfg(test)]
-mod given;
+mod fixtures;
 pub mod json;
-pub mod member;
 pub mod render;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 
-use crate::manager::look::Details;
+pub use crate::change::observe::members::{Kind, Member, Start, all_members, label, members, with_found};
+use crate::change::plan::Reason;
+use crate::manager::details::Details;
 use crate::manager::unit::Listed;
-use crate::plan::Reason;
-pub use member::{Kind, Member, Start, all_members, label, members, with_found};
 
 /// What a unit's state means to its group.
 #[derive(Debug, Clone, PartialEq, Eq)]

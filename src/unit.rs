@@ -3,15 +3,21 @@
 //! [`value`] alone quotes and escapes, [`name`] alone builds names. A [`Value`] can't be made
 //! anywhere else, so no string becomes a directive that its author didn't write.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
+pub mod directives;
+pub mod effective;
 pub mod environment_file;
 pub mod lines;
 pub mod name;
-pub mod syntax;
+pub mod overrides;
+pub mod parse;
+pub mod tree;
 pub mod value;
-pub use value::Value;
+pub mod version;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub use self::value::Value;
 
 /// A section's name in a unit file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,7 +72,7 @@ impl Unit {
         for line in header {
             // A newline would end the comment, and what follows be read as a directive.
             match line.bytes().fold(false, |found, byte| found | byte.is_ascii_control()) {
-                true => push(&mut unit.header, "# ", &crate::diagnostic::one_line(line)),
+                true => push(&mut unit.header, "# ", &crate::basic::diagnostic::one_line(line)),
                 false => push(&mut unit.header, "# ", line),
             }
         }

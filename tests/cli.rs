@@ -184,7 +184,7 @@ fn explain_says_what_a_code_means() {
     assert_eq!(explain(&["cycle"]).stdout, "error[cycle]: Each is after the other.\n");
     let ran = explain(&["cycel"]);
     assert_eq!((ran.stderr.as_str(), ran.status), ("copse: there is no code `cycel`; did you mean `cycle`?\n", 2));
-    assert_eq!(explain(&[]).stdout.lines().count(), copse::diagnostic::Code::ALL.len());
+    assert_eq!(explain(&[]).stdout.lines().count(), copse::basic::diagnostic::Code::ALL.len());
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use copse::systemd::{self, Systemd};
 use copse::unit::Section;
+use copse::unit::directives;
+use copse::unit::directives::Systemd;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 #[path = "directives/manual.rs"]
@@ -115,7 +116,7 @@ fn compare(suite: &str, version: u32) -> Result<(), Failed> {
         let really = taken.contains(&(section.clone(), directive.clone()));
         let said = systemd.knows(section_named(section), directive);
         if really != said {
-            let since = systemd::since(section_named(section), directive);
+            let since = directives::since(section_named(section), directive);
             let _ = writeln!(wrong, "[{section}] {directive}=: taken: {really}, table: {said} (since {since:?})");
         }
     }
@@ -129,7 +130,7 @@ fn nothing_made_up() -> Result<(), Failed> {
     if made_up.is_empty() { Ok(()) } else { Err(format!("no systemd takes: {made_up:?}").into()) }
 }
 
-const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/systemd/directives.tsv");
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/unit/directives.tsv");
 
 /// The names in the committed table.
 fn table() -> Dump {

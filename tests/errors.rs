@@ -15,11 +15,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use copse::diagnostic::{At, Code, Diagnostic, excerpt};
-use copse::model::{self, Context};
-use copse::pipeline::{self, Outcome};
-use copse::scope::{Directories, Scope};
-use copse::systemd::Systemd;
+use copse::basic::diagnostic::{At, Code, Diagnostic, snippet};
+use copse::basic::scope::{Directories, Scope};
+use copse::generator::load;
+use copse::generator::load::Outcome;
+use copse::model;
+use copse::model::Context;
+use copse::unit::directives::Systemd;
 use libtest_mimic::{Arguments, Failed, Trial};
 use snapbox::Data;
 
@@ -30,8 +32,8 @@ const CASES: &str = "tests/errors";
 
 /// Codes whose case is a test of another file: (code, file, the test's function).
 const ELSEWHERE: &[(Code, &str, &str)] = &[
-    (Code::Internal, "src/pipeline.rs", "a_panic_becomes_a_diagnostic"),
-    (Code::Missing, "src/cli/check/missing.rs", "what_a_group_names_and_is_not_there_is_said_with_its_place"),
+    (Code::Internal, "src/generator/load.rs", "a_panic_becomes_a_diagnostic"),
+    (Code::Missing, "src/cli/files/check/missing.rs", "what_a_group_names_and_is_not_there_is_said_with_its_place"),
     (Code::NotImported, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
     (Code::LeftOut, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
     (Code::Otherwise, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
@@ -105,7 +107,7 @@ impl Case {
         // Nothing of this machine may matter.
         let root = tempfile::tempdir().expect("a directory can be made");
         let directories = Directories::new(scope, Some(root.path().to_owned()), |_| None);
-        let mut outcome = pipeline::load_files(&paths, &directories, &Context { scope, cpus: 4 });
+        let mut outcome = load::load_files(&paths, &directories, &Context { scope, cpus: 4 });
         let version = first.strip_prefix("#: systemd ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
         let systemd = version.map_or(Systemd::NEWEST, |version| Systemd { version });
         for group in &mut outcome.groups {
@@ -120,8 +122,8 @@ impl Case {
         let outcome = self.load();
         let found: Vec<&Diagnostic> = outcome.diagnostics().collect();
         same_marks(&self.expected()?, &found)?;
-        let look = excerpt::Look { colour: false, width: 100 };
-        let text: Vec<String> = found.iter().map(|diagnostic| excerpt::render(diagnostic, look)).collect();
+        let look = snippet::Look { colour: false, width: 100 };
+        let text: Vec<String> = found.iter().map(|diagnostic| snippet::render(diagnostic, look)).collect();
         let snapshot = Data::read_from(&Path::new(CASES).join(self.name() + ".stderr"), None).raw();
         let assert = snapbox::Assert::new().action_env(snapbox::assert::DEFAULT_ACTION_ENV);
         Ok(assert.try_eq(Some(&self.name()), Data::text(text.join("\n")), snapshot)?)

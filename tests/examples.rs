@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use copse::basic::scope::{Directories, Scope};
+use copse::generator::load;
 use copse::model::Context;
-use copse::pipeline;
-use copse::scope::{Directories, Scope};
 
 // What is typed after it is tried on booted systemds.
 #[allow(dead_code)]
@@ -31,8 +31,8 @@ fn no_example_has_a_mistake_or_a_warning() {
     let paths: Vec<_> = files.iter().map(PathBuf::as_path).collect();
     let root = tempfile::tempdir().unwrap();
     let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
-    let outcome = pipeline::load_files(&paths, &directories, &Context { scope: Scope::System, cpus: 2 });
-    let lines: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
+    let outcome = load::load_files(&paths, &directories, &Context { scope: Scope::System, cpus: 2 });
+    let lines: Vec<_> = outcome.diagnostics().map(copse::basic::diagnostic::Diagnostic::line).collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
     assert_eq!(outcome.groups.iter().filter(|group| group.group.is_some()).count(), files.len());
 }
@@ -44,8 +44,8 @@ fn the_first_group_of_the_readme_has_no_mistake_or_warning() {
     let file = root.path().join(Path::new(path).file_name().unwrap());
     std::fs::write(&file, text).unwrap();
     let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
-    let outcome = pipeline::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 2 });
-    let lines: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
+    let outcome = load::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 2 });
+    let lines: Vec<_> = outcome.diagnostics().map(copse::basic::diagnostic::Diagnostic::line).collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
     assert!(readme::commands().len() >= 8 && readme::paste().starts_with("mkdir"), "{:?}", readme::commands());
 }

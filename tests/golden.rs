@@ -11,11 +11,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use copse::basic::scope::{Directories, Scope};
 use copse::generate::{Target, generate};
+use copse::generator::load;
+use copse::generator::load::Outcome;
 use copse::model::Context;
-use copse::pipeline::{self, Outcome};
-use copse::scope::{Directories, Scope};
-use copse::systemd::Systemd;
+use copse::unit::directives::Systemd;
 use copse::unit::{Entry, UnitTree};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -89,8 +90,8 @@ impl Case {
             _ => None,
         };
         let directories = Directories::new(self.scope, Some(self.path.join("in")), variable);
-        let outcome = pipeline::load(&directories, &Context { scope: self.scope, cpus: self.cpus });
-        let wrong: Vec<_> = outcome.diagnostics().map(copse::diagnostic::Diagnostic::line).collect();
+        let outcome = load::load(&directories, &Context { scope: self.scope, cpus: self.cpus });
+        let wrong: Vec<_> = outcome.diagnostics().map(copse::basic::diagnostic::Diagnostic::line).collect();
         if !wrong.is_empty() {
             return Err(wrong.join("\n").into());
         }
@@ -121,7 +122,7 @@ fn compare(case: &Case) -> Result<(), Failed> {
     }
     let expected = read(&expected)?;
     let mut wrong = Vec::new();
-    for (path, change) in copse::tree::compare(&expected, &made) {
+    for (path, change) in copse::unit::tree::compare(&expected, &made) {
         let text = |tree: &UnitTree| match tree.entries.get(path) {
             None => "(nothing)".to_owned(),
             Some(Entry::File(text)) => text.clone(),

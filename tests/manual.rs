@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use copse::model::keys;
-use copse::systemd::{self, Systemd};
+use copse::group_file::keys;
+use copse::unit::directives;
+use copse::unit::directives::Systemd;
 
 const FORMAT: &str = include_str!("../man/copse.toml.5");
 const COMMAND: &str = include_str!("../man/copse.1");
@@ -80,7 +81,7 @@ fn every_key_that_is_a_directive_says_which_and_since_when() {
         let Some((section, directive, _)) = key.directive else { continue };
         let said = members.iter().find(|entry| entry.words.iter().any(|word| word == key.name));
         let text = said.map_or("", |entry| &entry.text);
-        let since = systemd::since(section, directive).unwrap_or(0);
+        let since = directives::since(section, directive).unwrap_or(0);
         let old = since <= Systemd::OLDEST.version;
         if !text.contains(&format!("{directive}=")) || !old && !text.contains(&format!("since systemd {since}")) {
             wrong.push((key.name, directive, since));

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copse::diagnostic::SourceFile;
+use copse::basic::diagnostic::SourceFile;
+use copse::basic::scope::Scope;
 use copse::generate::{Target, generate, unit_names};
-use copse::model::{self, Context, Group};
-use copse::scope::Scope;
-use copse::source::Source;
-use copse::systemd::Systemd;
+use copse::group_file::discover::Source;
+use copse::model;
+use copse::model::{Context, Group};
+use copse::unit::directives::Systemd;
 use copse::unit::name::GroupName;
 use proptest::prelude::*;
 
@@ -100,8 +101,8 @@ proptest! {
         for (group, process) in [(&one, &p), (&other, &q)] {
             std::fs::write(directory.join(format!("{group}.toml")), format!("[process.{process}]\nexec = \"/bin/true\"\n")).unwrap();
         }
-        let directories = copse::scope::Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
-        let outcome = copse::pipeline::load(&directories, &Context { scope: Scope::System, cpus: 2 });
+        let directories = copse::basic::scope::Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
+        let outcome = copse::generator::load::load(&directories, &Context { scope: Scope::System, cpus: 2 });
         let good: Vec<&Group> = outcome.groups.iter().filter_map(|group| group.group.as_ref()).collect();
         prop_assert!(good.len() == 2 || outcome.has_errors());
         prop_assert!(!good.is_empty(), "the first of the two is generated all the same");

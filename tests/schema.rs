@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use copse::diagnostic::{At, Code, Diagnostic};
+use copse::basic::diagnostic::{At, Code, Diagnostic};
+use copse::basic::scope::{Directories, Scope};
+use copse::generator::load;
 use copse::model::{Context, schema};
-use copse::pipeline;
-use copse::scope::{Directories, Scope};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
@@ -104,7 +104,7 @@ fn where_copse_finds_a_wrong_key_or_type_so_does_the_schema() {
     let mut wrong = 0;
     for file in files("tests/errors") {
         let Some(value) = read(&file) else { continue };
-        let outcome = pipeline::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 4 });
+        let outcome = load::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 4 });
         // What a drop-in says is in another file.
         let here = |diagnostic: &&Diagnostic| matches!(&diagnostic.at, At::Place(place) if place.path() == file);
         let of_form = outcome.diagnostics().filter(|diagnostic| is_of_form(diagnostic.code));

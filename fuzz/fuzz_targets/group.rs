@@ -4,7 +4,7 @@
 #[path = "../../tests/invariant/holds.rs"]
 mod holds;
 #[allow(dead_code)]
-#[path = "../../src/unit/syntax.rs"]
+#[path = "../../src/unit/parse.rs"]
 pub mod syntax;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use copse::basic::scope::{Directories, Scope};
 use copse::generator;
-use copse::scope::{Directories, Scope};
 
 const USAGE: &str = "usage: copse-generator NORMAL-DIR [EARLY-DIR [LATE-DIR]]";
 

@@ -1,5 +1,8 @@
 //! `copse import`: another process manager's files become a group file.
 
+mod procfile;
+mod supervisord;
+
 use std::fs::File;
 use std::io::{ErrorKind, Write as _, stderr};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -7,14 +10,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::report::{self, Report};
+use super::common::output;
+use super::common::output::Report;
 use super::{Exit, complain, failed};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
-use crate::scope::Scope;
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
+use crate::basic::scope::Scope;
 use crate::unit::name::GroupName;
-
-mod procfile;
-mod supervisord;
 
 /// Make a group file of another process manager's files.
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ impl Import {
 #[derive(Debug, Args)]
 struct Output {
     /// The group's name [default: the name of the output, or else of the first file, without its suffix].
-    #[arg(long, value_name = "GROUP", value_parser = super::input::group_name)]
+    #[arg(long, value_name = "GROUP", value_parser = super::common::args::group_name)]
     name: Option<GroupName>,
 
     /// Write the group file here, where no file may be yet [default: the standard output].
@@ -84,8 +85,8 @@ impl Output {
         let said = self.report.text(diagnostics.iter(), &stderr());
         let gap = if said.is_empty() { "" } else { "\n" };
         let _ = write!(stderr(), "{said}{gap}");
-        if self.report.format == report::Format::Auto {
-            let _ = writeln!(stderr(), "{summary}: {}", report::Counts::of(diagnostics.iter()));
+        if self.report.format == output::Format::Auto {
+            let _ = writeln!(stderr(), "{summary}: {}", output::Counts::of(diagnostics.iter()));
         }
         let Some(text) = group_file else {
             complain(format_args!("nothing is left to be imported"));
@@ -94,7 +95,7 @@ impl Output {
         if self.write(text) != Exit::Done {
             return Exit::Failed;
         }
-        if self.output.is_some() && self.report.format == report::Format::Auto {
+        if self.output.is_some() && self.report.format == output::Format::Auto {
             for (place, command) in next.iter().enumerate() {
                 let _ = writeln!(stderr(), "{}{command}", if place == 0 { "\n  next  " } else { "        " });
             }
@@ -102,7 +103,7 @@ impl Output {
         if diagnostics.has_errors() {
             return Exit::Failed;
         }
-        match diagnostics.iter().map(crate::diagnostic::Diagnostic::severity).next() {
+        match diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::severity).next() {
             None => Exit::Done,
             Some(Severity::Error | Severity::Warning | Severity::Note) => Exit::WithNotes,
         }
@@ -152,7 +153,7 @@ pub(super) fn read(path: &Path) -> Result<SourceFile, Diagnostic> {
 }
 
 fn print(text: &str) -> Exit {
-    match report::print(text) {
+    match output::print(text) {
         Ok(()) => Exit::Done,
         Err(error) => {
             complain(format_args!("the text can't be written: {error}"));

@@ -1,18 +1,17 @@
 //! What copse's own units run (`units/` holds them): hidden, and no interface for anybody else.
 
-mod awaited;
+mod gate;
 mod gave_up;
 mod invalid;
-mod keep;
-mod leave;
-mod ready;
+mod needrestart;
+mod package_removal;
 mod reset;
-mod spared;
+mod run_keeper;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::{Exit, block_on};
-use crate::scope::Scope;
+use super::{Exit, block_on};
+use crate::basic::scope::Scope;
 
 /// `copse internal …`
 #[derive(Debug, Args)]
@@ -61,12 +60,12 @@ enum Task {
 impl Internal {
     pub(super) fn run(self, scope: Scope) -> Exit {
         match self.task {
-            Task::Ready { group } => ready::run(scope, &group),
+            Task::Ready { group } => gate::run(scope, &group),
             Task::Reset { group } => block_on(reset::run(scope, &group)),
             Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
-            Task::Keep { group } => keep::run(scope, &group),
-            Task::Leave { back } => leave::run(scope, back),
-            Task::Spared => spared::run(scope),
+            Task::Keep { group } => run_keeper::run(scope, &group),
+            Task::Leave { back } => package_removal::run(scope, back),
+            Task::Spared => needrestart::run(scope),
             Task::Invalid { group } => invalid::run(&group),
         }
     }

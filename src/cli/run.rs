@@ -14,34 +14,34 @@
 //! it can meet an installed group. Should this process be killed, `copse-run@G.service` clears up; should that be
 //! killed as well, systemd starts it again; and the next `copse run` clears up after runs that have neither.
 
-pub(super) mod clear;
+pub(super) mod cleanup;
 mod draft;
 mod environment;
-mod front;
+mod foreground;
 mod marker;
-pub(super) mod place;
 mod prepare;
 mod signals;
 mod watch;
+pub(super) mod workspace;
 
 use std::io::stdout;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::report::Color;
+use self::cleanup::{clear, left_over};
+use self::foreground::{Front, Over};
+use self::prepare::Prepared;
+use self::signals::Signals;
+use self::watch::End;
+use self::workspace::{Caller, Place};
+use super::common::output::Color;
 use super::{Exit, complain, failed};
+use crate::basic::scope::{Directories, Scope};
 use crate::import::procfile::Formation;
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, LOG_IN, NOT_BOOTED, is_booted};
-use crate::scope::{Directories, Scope};
 use crate::unit::name;
-use clear::{clear, left_over};
-use front::{Front, Over};
-use place::{Caller, Place};
-use prepare::Prepared;
-use signals::Signals;
-use watch::End;
 
 /// Run a Procfile or a group file, with its log in front; Ctrl-C stops it, and nothing stays.
 ///

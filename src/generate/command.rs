@@ -1,9 +1,9 @@
 //! Command lines: the author's, and those of copse-notify that ask or watch on a process's behalf.
 
 use super::context::Context;
-use super::text::Word;
+use super::specifiers::Word;
+use crate::basic::scope::NOTIFY_PROGRAM;
 use crate::model::{Argv, Health, Probe, Ready, Service};
-use crate::scope::NOTIFY_PROGRAM;
 use crate::unit::value::{Part, Value};
 
 /// How a service is started, and how systemd learns that it is ready.

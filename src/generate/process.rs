@@ -3,7 +3,8 @@
 use super::context::Context;
 use super::{socket, timer};
 use crate::model::{FailurePolicy, Process, Ready, Restart, Service, Start};
-use crate::unit::name::{self, ProcessName, in_order};
+use crate::unit::name;
+use crate::unit::name::{ProcessName, in_order};
 use crate::unit::{Section, Unit, UnitTree, Value};
 
 /// The units of one process and the links that make the target want them.

@@ -140,7 +140,7 @@ impl Context<'_> {
                 Section::Service,
                 "the health probe pings; when it has failed too often systemd hears nothing any more, and acts",
                 "WatchdogSec",
-                Value::plain(&crate::span::format(interval.saturating_mul(PINGS_PER_WATCHDOG))),
+                Value::plain(&crate::basic::time_span::format(interval.saturating_mul(PINGS_PER_WATCHDOG))),
             );
         }
     }

@@ -8,7 +8,8 @@ use super::command::line;
 use super::context::Context;
 use super::{command, process};
 use crate::model::{Process, Service};
-use crate::unit::name::{self, ProcessName};
+use crate::unit::name;
+use crate::unit::name::ProcessName;
 use crate::unit::{Section, Unit, UnitTree, Value};
 
 /// What a probe has to have in common with the process that it asks about (systemd.exec(5)). No fences, which could keep
@@ -143,9 +144,9 @@ fn named(value: &str, of: &str) -> String {
 
 impl Context<'_> {
     /// copse-notify's words that ask probes without a process to watch.
-    fn ask<'p>(&self, probes: &'p [crate::model::Probe]) -> Vec<super::text::Word<'p>> {
+    fn ask<'p>(&self, probes: &'p [crate::model::Probe]) -> Vec<super::specifiers::Word<'p>> {
         let mut words = ["wait", "--pid", "none"].map(command::literal).to_vec();
-        words.insert(0, command::literal(crate::scope::NOTIFY_PROGRAM));
+        words.insert(0, command::literal(crate::basic::scope::NOTIFY_PROGRAM));
         probes.iter().for_each(|probe| self.probe(probe, &mut words));
         words
     }

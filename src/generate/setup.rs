@@ -5,10 +5,11 @@ use sha2::{Digest as _, Sha256};
 use super::command::{Startup, line, literal};
 use super::context::Context;
 use super::process::yes;
-use super::text::{Word, source_form};
+use super::specifiers::{Word, source_form};
+use crate::basic::scope::NOTIFY_PROGRAM;
 use crate::model::{DirectoryKind, FailurePolicy, Pass, Service, Setup};
-use crate::scope::NOTIFY_PROGRAM;
-use crate::unit::name::{self, ProcessName};
+use crate::unit::name;
+use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, UnitTree, Value};
 

@@ -2,7 +2,8 @@
 
 use super::context::Context;
 use super::process::yes;
-use crate::unit::name::{self, ProcessName};
+use crate::unit::name;
+use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, UnitTree, Value};
 

@@ -1,18 +1,18 @@
 //! Units of plain model values: one test per kind of unit and per rule. Whole trees are the golden cases' matter.
 
+mod hostile;
+mod kinds;
+mod rules;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::diagnostic::{Place, SourceFile};
+use crate::basic::diagnostic::{Place, SourceFile};
 use crate::model::*;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
-use crate::unit::{Entry, Section, syntax};
-
-mod hostile;
-mod kinds;
-mod rules;
+use crate::unit::{Entry, Section, parse};
 
 fn place() -> Place {
     let file = Arc::new(SourceFile { path: "/etc/copse/shop.toml".into(), text: String::new() });
@@ -28,7 +28,7 @@ fn argv(words: &str) -> Argv {
 }
 
 fn span(text: &str) -> Span {
-    Span { text: text.to_owned().into(), value: crate::span::parse(text).unwrap() }
+    Span { text: text.to_owned().into(), value: crate::basic::time_span::parse(text).unwrap() }
 }
 
 fn name(text: &str) -> ProcessName {
@@ -149,7 +149,7 @@ fn at<'t>(tree: &'t UnitTree, path: &str) -> &'t str {
 
 /// All values of a directive in the file at a path, as systemd reads the file.
 fn values(tree: &UnitTree, path: &str, directive: &str) -> Vec<String> {
-    let all = syntax::directives(at(tree, path)).unwrap();
+    let all = parse::directives(at(tree, path)).unwrap();
     all.into_iter().filter(|(_, name, _)| name == directive).map(|(_, _, value)| value).collect()
 }
 

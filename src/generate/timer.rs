@@ -2,7 +2,8 @@
 
 use super::context::Context;
 use crate::model::{Process, Start};
-use crate::unit::name::{self, ProcessName};
+use crate::unit::name;
+use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, UnitTree, Value};
 

@@ -5,14 +5,14 @@
 //! behind a value, blanks round the `=`, and `export`. People write files for each of them. Here a line is read as its
 //! author means it; where foreman or honcho would have read it otherwise ([`tools`]), a diagnostic says so.
 
+mod dialects;
+
 use std::sync::Arc;
 
 use super::lines;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
 use crate::model::{LONGEST_WORD, is_variable};
 use crate::unit::environment_file::can_hold;
-
-mod tools;
 
 /// A variable and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn read(file: &Arc<SourceFile>) -> DotEnv {
     let shown = shown(file);
     for ((_, line), (place, _)) in lines(file).zip(lines(&shown)) {
         let mut say = |code, message| found.diagnostics.push(Diagnostic::new(code, &place, message));
-        let of_honcho = tools::of_honcho(line);
+        let of_honcho = dialects::of_honcho(line);
         if of_honcho.is_err() {
             say(
                 Code::Otherwise,
@@ -56,7 +56,7 @@ pub fn read(file: &Arc<SourceFile>) -> DotEnv {
                 continue;
             }
         };
-        match tools::of_foreman(line) {
+        match dialects::of_foreman(line) {
             None => say(Code::Otherwise, format!("`{name}` is taken; foreman leaves the line out")),
             Some((_, other)) if other != value => {
                 let what = "without the blanks, quotes or comment that foreman takes for a part of it";
@@ -169,7 +169,7 @@ fn unescaped(inner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::At;
+    use crate::basic::diagnostic::At;
 
     fn file(text: &str) -> Arc<SourceFile> {
         Arc::new(SourceFile { path: "/srv/.env".into(), text: text.to_owned() })

@@ -3,10 +3,14 @@
 //! The order in which keys are set doesn't matter; they are written in the order of [`keys::KEYS`]. Nothing is checked
 //! here: what is written is read by [`crate::model::read`] like any other group file.
 
-use crate::model::{self, Text, keys};
-
-mod lift;
+mod defaults;
+#[cfg(test)]
+mod tests;
 mod write;
+
+use crate::group_file::keys;
+use crate::model;
+use crate::model::Text;
 
 /// A TOML value.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,6 +225,3 @@ impl From<Table> for Value {
         Self::Table(table)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,20 +3,24 @@
 //! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.90, and on honcho/environ.py of honcho 2.0,
 //! which agree but for what is said below.
 
+mod foreman;
+mod shell;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use super::dotenv::Variable;
 use super::group_file::{GroupFile, Table, Value};
 use super::lines;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
-use crate::model::{self, Text};
-use crate::scope::Scope;
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::scope::Scope;
+use crate::model;
+use crate::model::Text;
 use crate::unit::name::ProcessName;
 
-mod foreman;
-mod words;
-use words::Command;
+use self::shell::Command;
 
 /// A line `NAME: COMMAND`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -251,7 +255,7 @@ fn name(written: &str, file: &GroupFile) -> ProcessName {
 
 fn command(table: &mut Table, written: &str, around: &Surroundings<'_>) {
     let by_name = |words: &[Text]| !words.first().is_some_and(|program| program.leading().contains('/'));
-    let words = match words::read(written) {
+    let words = match shell::read(written) {
         Command::Words(words) if around.search_path && by_name(&words) => None,
         Command::Words(words) => Value::command(&words),
         Command::Script => None,
@@ -302,6 +306,3 @@ fn names(command: &str, variable: &str) -> bool {
         name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(goes_on))
     })
 }
-
-#[cfg(test)]
-mod tests;

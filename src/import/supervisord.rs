@@ -1,13 +1,13 @@
 //! supervisord's files.
 
 pub mod config;
+pub mod configparser;
 mod datatypes;
 pub mod expanded;
 pub mod glob;
-pub mod ini;
 pub mod options;
-pub mod percent;
 mod program;
+pub mod python_format;
 mod reader;
 mod shlex;
 pub mod translate;

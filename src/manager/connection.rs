@@ -13,11 +13,11 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep};
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
-use crate::manager::error::is_passing;
-use crate::manager::proxy::{MANAGER, MANAGER_PATH, ManagerProxy, SERVICE};
-use crate::manager::unit::unit_path;
-use crate::manager::way::{Unreachable, Way, reach};
-use crate::scope::Scope;
+use super::error::is_passing;
+use super::proxy::{MANAGER, MANAGER_PATH, ManagerProxy, SERVICE};
+use super::transport::{Unreachable, Way, reach};
+use super::unit::unit_path;
+use crate::basic::scope::Scope;
 
 /// How long to wait for a manager that went away. It runs all generators before it answers again.
 const AWAY: Duration = Duration::from_secs(60);
@@ -289,6 +289,6 @@ async fn subscribe(manager: ManagerProxy<'static>, rule: MatchRule<'static>, way
 
 /// That the manager didn't come back.
 fn gone(error: &zbus::Error) -> zbus::Error {
-    let limit = crate::span::format(AWAY);
+    let limit = crate::basic::time_span::format(AWAY);
     zbus::Error::Failure(format!("the service manager went away, and wasn't back after {limit}: {error}"))
 }

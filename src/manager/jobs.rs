@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use zbus::OwnedObjectPath;
 
-use crate::manager::unit::Monotonic;
-use crate::manager::{Connected, EndedJob, connection, is_passing};
+use super::unit::Monotonic;
+use super::{Connected, EndedJob, connection, is_passing};
 
 /// Between two questions whether a job is still there: its signal is lost while the manager re-executes itself.
 const ASK: Duration = Duration::from_secs(2);
@@ -122,7 +122,7 @@ impl Jobs {
     /// Enqueues a job, in the mode `replace` as systemctl(1) does. It runs whether or not its end is waited for.
     ///
     /// # Errors
-    /// What the connection or the manager refuses; see [`is_refusal`](crate::manager::is_refusal).
+    /// What the connection or the manager refuses; see [`is_refusal`](super::is_refusal).
     pub async fn enqueue(&self, kind: Kind, unit: &str) -> zbus::Result<Job> {
         self.heard.ends().asking += 1;
         let answer = self.ask(kind, unit).await;

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::manager::unit::{History, Listed, Monotonic};
+use super::unit::{History, Listed, Monotonic};
 
 /// What a unit's state means to those who wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

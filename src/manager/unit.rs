@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use zbus::OwnedVariant;
 
-use crate::manager::proxy::ListUnitsRow;
-use crate::moment;
+use super::proxy::ListUnitsRow;
+use crate::basic::clock;
 
 /// A moment on `CLOCK_MONOTONIC`, in microseconds, as systemd's `…TimestampMonotonic` properties have it.
 /// Zero: never.
@@ -17,7 +17,7 @@ impl Monotonic {
     /// Now.
     #[must_use]
     pub fn now() -> Self {
-        Self(moment::monotonic())
+        Self(clock::monotonic())
     }
 
     /// Whether it ever happened.

@@ -5,16 +5,18 @@
 //! `copse check` takes; that knows much more (names, grammars, combinations). Drop-ins are read with it as well, so no
 //! key is required. It is of draft 7, which the language servers for TOML read.
 
+mod manual;
+
 use serde_json::{Map, Value, json};
 
-use super::grammar::{CAPABILITIES, SIGNALS};
-use super::keys::{self, Key, Kind, Shape};
-use super::{pass, probe, units};
-use crate::systemd;
+use super::parse::grammar::{CAPABILITIES, SIGNALS};
+use super::parse::{pass_through, probe, units};
+use crate::group_file::keys;
+use crate::group_file::keys::{Key, Kind, Shape};
 use crate::unit::Section;
+use crate::unit::directives;
 
-mod manual;
-use manual::Manual;
+use self::manual::Manual;
 
 /// The tables that keys of members stand in: the name of their schema, the bit of [`Key::places`], and their header.
 const PLACES: [(&str, u8); 4] =
@@ -88,7 +90,7 @@ fn shape(shape: Shape) -> Value {
             named(r"^[A-Za-z0-9_.-]+$", &absent_or(place))
         }
         Shape::Instances => json!({ "anyOf": [
-            { "type": "integer", "minimum": 0, "maximum": super::instances::MOST_INSTANCES },
+            { "type": "integer", "minimum": 0, "maximum": super::parse::instances::MOST_INSTANCES },
             { "enum": ["cpus"] },
             { "type": "array", "items": { "type": "string" } },
         ] }),
@@ -167,7 +169,7 @@ fn probes(others: &[&str]) -> Value {
 
 /// The directives that can be passed through to a section.
 fn directives(section: Section) -> Value {
-    let taken = systemd::directives(section).filter(|(name, _, _)| pass::refused(section, name).is_none());
+    let taken = directives::directives(section).filter(|(name, _, _)| pass_through::refused(section, name).is_none());
     let form = json!({ "$ref": "#/definitions/directive" });
     let properties = taken.map(|(name, since, removed)| {
         let since = if since > 0 { format!("Since systemd {since}. ") } else { String::new() };

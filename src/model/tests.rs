@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::diagnostic::{Diagnostics, SourceFile};
-use crate::source::Source;
+use crate::basic::diagnostic::{Diagnostics, SourceFile};
+use crate::group_file::discover::Source;
 
 fn file(path: &str, text: &str) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: PathBuf::from(path), text: text.to_owned() })
@@ -19,13 +19,13 @@ fn read_text(text: &str, drop_ins: &[&str]) -> (Option<Group>, Diagnostics) {
 
 fn good(text: &str, drop_ins: &[&str]) -> Group {
     let (group, diagnostics) = read_text(text, drop_ins);
-    let lines: Vec<_> = diagnostics.iter().map(crate::diagnostic::Diagnostic::line).collect();
+    let lines: Vec<_> = diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::line).collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
     group.unwrap()
 }
 
 fn lines(text: &str) -> Vec<String> {
-    read_text(text, &[]).1.iter().map(crate::diagnostic::Diagnostic::line).collect()
+    read_text(text, &[]).1.iter().map(crate::basic::diagnostic::Diagnostic::line).collect()
 }
 
 fn name(text: &str) -> ProcessName {

@@ -4,6 +4,10 @@
 //! never split again, and may look like anything (a `--command` names how
 //! many words follow).
 
+mod lexer;
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,19 +15,17 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use super::chain::ChainLoad;
-use super::exit::Failure;
+use super::chain_load::ChainLoad;
+use super::failure::Failure;
 use super::health::Health;
 use super::once::Once;
+use super::poll::Pace;
 use super::probe::http::{Request, host_and_port};
 use super::probe::{Newline, Probe, UnixAddress};
 use super::send::{Send, is_fd_name};
 use super::wait::{Process, Wait};
-use super::waiting::Pace;
 
-mod words;
-
-use words::{Word, Words};
+use self::lexer::{Word, Words};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub enum Invocation {
 /// Reads the words after the program's name.
 ///
 /// # Errors
-/// [`Status::USAGE`](super::exit::Status::USAGE), with what is wrong.
+/// [`Status::USAGE`](super::failure::Status::USAGE), with what is wrong.
 pub fn parse(words: Vec<OsString>) -> Result<Invocation, Failure> {
     let words = Words::new(words);
     let verb = words.peek().and_then(OsStr::to_str).map(str::to_owned);
@@ -329,6 +331,3 @@ fn fd_name(words: &mut Words, option: &str) -> Result<String, Failure> {
     Err(Failure::usage(format!("`{}` can't name a descriptor", name.escape_debug()))
         .help("up to 255 ASCII characters, no control character and no colon"))
 }
-
-#[cfg(test)]
-mod tests;

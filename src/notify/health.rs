@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use sd_notify::NotifyState;
 
-use super::exit::Failure;
+use super::failure::Failure;
+use super::poll::poll_failed;
 use super::probe::{Attempt, Miss, Probe, all_hold};
-use super::protocol::Socket;
-use super::waiting::poll_failed;
-use super::watched::{Watched, Woken};
+use super::process::{Watched, Woken};
+use super::socket::Socket;
 
 /// How to watch over a program's health.
 #[derive(Debug)]

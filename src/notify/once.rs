@@ -21,11 +21,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-use super::chain::cannot_execute;
-use super::exit::{Failure, Status};
-use super::fingerprint::{self, Step};
-use super::protocol::VARIABLES;
-use super::sys::{self, Disposition, Ended, Forked, Program, Received, Signals};
+use super::chain_load::cannot_execute;
+use super::failure::{Failure, Status};
+use super::socket::VARIABLES;
+use super::sys;
+use super::sys::{Disposition, Ended, Forked, Program, Received, Signals};
+use crate::basic::fingerprint;
+use crate::basic::fingerprint::Step;
 
 /// First line of a stamp, before the fingerprint.
 const MAGIC: &str = "copse-notify once, sha256 ";

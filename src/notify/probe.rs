@@ -3,6 +3,11 @@
 //! An attempt never blocks longer than it may, and never past the end of the
 //! watched process: everything that waits goes through `Attempt::wait`.
 
+mod command;
+pub mod http;
+pub mod listening;
+mod socket;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,13 +18,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::exit::plain;
-use super::watched::{Watched, Woken};
-
-mod command;
-pub mod http;
-pub mod listening;
-mod socket;
+use super::failure::plain;
+use super::process::{Watched, Woken};
 
 /// A condition of the outside world.
 #[derive(Debug)]

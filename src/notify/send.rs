@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use super::exit::{Failure, Status};
-use super::protocol::{Socket, status_text};
+use super::failure::{Failure, Status};
+use super::poll::BARRIER_LIMIT;
+use super::socket::{Socket, status_text};
 use super::sys;
-use super::waiting::BARRIER_LIMIT;
 
 /// What to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

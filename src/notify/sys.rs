@@ -2,6 +2,10 @@
 //! exactly the mask and environment that came in, signals, vsock. The only
 //! unsafe code of the library.
 
+mod program;
+mod signals;
+mod vsock;
+
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsString, c_char, c_int};
 use std::io;
@@ -11,15 +15,11 @@ use std::os::unix::ffi::OsStringExt;
 
 use rustix::process::Pid;
 
-mod program;
-mod signals;
-mod vsock;
+pub use self::program::Program;
+pub use self::signals::{Disposition, Received, Signals, default_action, die_by, signal_process};
+pub use self::vsock::{Vsock, send_vsock};
 
-pub use program::Program;
-pub use signals::{Disposition, Received, Signals, default_action, die_by, signal_process};
-pub use vsock::{Vsock, send_vsock};
-
-use signals::{discard, pending};
+use self::signals::{discard, pending};
 
 /// The arguments of C's `main`, without the program's own name.
 ///

@@ -17,11 +17,12 @@
 
 use rustix::process::Pid;
 
-use super::exit::{Failure, Status};
+use super::failure::{Failure, Status};
+use super::poll;
+use super::poll::{Outcome, Pace, StatusLine};
 use super::probe::Probe;
-use super::protocol::Socket;
-use super::waiting::{self, Outcome, Pace, StatusLine};
-use super::watched::Watched;
+use super::process::Watched;
+use super::socket::Socket;
 
 /// What to wait for.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ pub fn run(mut wait: Wait) -> Result<Status, Failure> {
     }
     let watched = pid.map_or(Watched::Nobody, Watched::open);
     let mut status = StatusLine::new(socket.as_ref());
-    let outcome = waiting::until_ready(&mut wait.probes, &watched, &wait.pace, &mut status)?;
+    let outcome = poll::until_ready(&mut wait.probes, &watched, &wait.pace, &mut status)?;
     match outcome {
         Outcome::Ready => {
             // Without the barrier the text could stay, also where systemd itself started this process: it reaps whatever
@@ -80,11 +81,11 @@ pub fn run(mut wait: Wait) -> Result<Status, Failure> {
             format!(
                 "the process {}{ENDED} {} held",
                 pid.map(|pid| format!("{pid} ")).unwrap_or_default(),
-                waiting::names(&wait.probes)
+                poll::names(&wait.probes)
             ),
         )),
         Outcome::TimedOut(missing) => {
-            let text = waiting::not_ready(&wait.pace, &missing);
+            let text = poll::not_ready(&wait.pace, &missing);
             let _ = status.finish(&[], &text);
             Err(Failure::new(Status::TIMED_OUT, text))
         }

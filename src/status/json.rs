@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::plan;
-use crate::status::render::state;
-use crate::status::{Kind, Row, Start, Status};
+use super::render::state;
+use super::{Kind, Row, Start, Status};
+use crate::change::plan;
 
 /// The status as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, sizes are
 /// bytes, `cpu_nsec` nanoseconds; what isn't known is null.

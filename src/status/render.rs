@@ -6,8 +6,8 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use crate::diagnostic::one_line;
-use crate::status::{Kind, Resources, Row, Start, State, Status, Verdict, named};
+use super::{Kind, Resources, Row, Start, State, Status, Verdict, named};
+use crate::basic::diagnostic::one_line;
 
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a group is, by the states of its units.
 
-use super::given::{listed, member, row, setup};
+use super::fixtures::{listed, member, row, setup};
 use super::*;
 use crate::manager::unit::Monotonic;
 

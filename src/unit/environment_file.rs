@@ -1,6 +1,6 @@
 //! Files for `EnvironmentFile=`: systemd.exec(5), and systemd's own reader, which knows more than the manual says.
 
-use crate::unit::value::is_noncharacter;
+use super::value::is_noncharacter;
 
 /// One line for each variable, which systemd reads back as the value it was given.
 ///

@@ -10,6 +10,9 @@
 //! A line with one of Unicode's noncharacters isn't UTF-8 to systemd, which leaves it out as a whole: they are escaped
 //! byte by byte where escapes are known.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -330,6 +333,3 @@ impl fmt::Display for Value<'_> {
         f.write_str(&self.0)
     }
 }
-
-#[cfg(test)]
-mod tests;

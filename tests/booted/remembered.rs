@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use copse::history::History;
-use copse::history::pins::{Pin, Pins, Units};
-use copse::memory::Memory;
-use copse::private;
+use copse::state::history::History;
+use copse::state::memory::Memory;
+use copse::state::pins::{Pin, Pins, Units};
+use copse::state::store;
 use copse::unit::name::{GroupName, drop_in_directories};
 
 use crate::machines::machine::Machine;
@@ -57,7 +57,7 @@ fn numbered(number: u32) -> String {
 #[track_caller]
 fn history(scope: &impl Scope, directory: &str, group: &str) -> History {
     let bytes = scope.machine().read(&format!("{directory}/history"));
-    let mut memory: Memory = private::from_bytes(bytes.as_bytes()).unwrap();
+    let mut memory: Memory = store::from_bytes(bytes.as_bytes()).unwrap();
     memory.histories.remove(&GroupName::new(group).unwrap()).unwrap()
 }
 
@@ -167,7 +167,7 @@ fn pin(m: &Machine, group: &str, version: usize, units: Units) {
     let version = history(m, "/run/copse", group).versions[version].clone();
     let pins = Pins(vec![Pin { source: version.source, cpus: version.cpus, units }]);
     let path = format!("/run/copse/pins/{group}");
-    m.write(&path, std::str::from_utf8(&private::to_bytes(&pins)).unwrap());
+    m.write(&path, std::str::from_utf8(&store::to_bytes(&pins)).unwrap());
     m.ok(&["chmod", "600", &path]);
     m.reload();
 }

@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use copse::diagnostic::{Code, Diagnostic};
+use copse::basic::diagnostic::{Code, Diagnostic};
+use copse::basic::scope::{Directories, Scope};
+use copse::generator::load;
 use copse::model::Context;
-use copse::pipeline;
-use copse::scope::{Directories, Scope};
 use libtest_mimic::Failed;
 use rustix::fs::{CWD, FileType};
 
@@ -187,7 +187,7 @@ impl Setup {
 /// What is said about the groups of a root.
 fn read(root: &Path) -> Vec<String> {
     let directories = Directories::new(Scope::System, Some(root.to_owned()), |_| None);
-    let outcome = pipeline::load(&directories, &Context { scope: Scope::System, cpus: 4 });
+    let outcome = load::load(&directories, &Context { scope: Scope::System, cpus: 4 });
     outcome.diagnostics().map(Diagnostic::line).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Which files are group files.
 
-use copse::scope::{Directories, Scope};
+use copse::basic::scope::{Directories, Scope};
 
 use crate::stand::{Stand, simple};
 
@@ -68,7 +68,7 @@ fn an_image_without_dev_has_masks_as_well() {
     std::fs::create_dir_all(root.path().join("etc/copse")).unwrap();
     std::os::unix::fs::symlink("/dev/null", root.path().join("etc/copse/web.toml")).unwrap();
     let directories = Directories::new(Scope::System, Some(root.path().to_owned()), |_| None);
-    assert_eq!(copse::source::find(&directories), copse::source::Found::default());
+    assert_eq!(copse::group_file::discover::find(&directories), copse::group_file::discover::Found::default());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From what each group was generated, run by run.
 
-use copse::history::History;
+use copse::state::history::History;
 
 use crate::stand::{Stand, simple};
 

@@ -1,6 +1,6 @@
 //! Units that are to be what they were.
 
-use copse::history::pins::{Pin, Pins, Units};
+use copse::state::pins::{Pin, Pins, Units};
 use copse::unit::name::GroupName;
 
 use crate::stand::{Outcome, Stand};

@@ -1,7 +1,8 @@
 //! What is remembered from one run to the next: last good units, and units that left their group while running.
 
-use copse::memory::Memory;
-use copse::private::{self, Decoder, Encoder, Kept};
+use copse::state::memory::Memory;
+use copse::state::store;
+use copse::state::store::{Decoder, Encoder, Kept};
 
 use crate::stand::{OUTPUT, Outcome, Stand, simple};
 
@@ -246,12 +247,12 @@ impl<const ANOTHER_FORMAT: bool> Kept for Later<ANOTHER_FORMAT> {
 #[test]
 fn a_package_that_is_downgraded_loses_no_last_good_units_where_it_only_knows_less() {
     let stand = stand(TWO);
-    let memory = || private::from_bytes::<Memory>(&std::fs::read(stand.path(MEMORY)).unwrap()).unwrap();
+    let memory = || store::from_bytes::<Memory>(&std::fs::read(stand.path(MEMORY)).unwrap()).unwrap();
     stand.group("shop", "x");
-    std::fs::write(stand.path(MEMORY), private::to_bytes(&Later::<false>(memory()))).unwrap();
+    std::fs::write(stand.path(MEMORY), store::to_bytes(&Later::<false>(memory()))).unwrap();
     assert!(stand.run().text("shop.target").contains("X-CopseStale=yes"));
     // What it doesn't understand it says.
-    std::fs::write(stand.path(MEMORY), private::to_bytes(&Later::<true>(memory()))).unwrap();
+    std::fs::write(stand.path(MEMORY), store::to_bytes(&Later::<true>(memory()))).unwrap();
     let outcome = stand.run();
     let ignored = "what was remembered since the boot is ignored: another version of copse wrote it";
     assert!(outcome.log[0].ends_with(ignored), "{:?}", outcome.log);

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use copse::history::{self, History};
-use copse::scope::{Directories, Scope};
+use copse::basic::scope::{Directories, Scope};
+use copse::state::history;
+use copse::state::history::History;
 use tempfile::TempDir;
 
 /// Where PID 1's own generators write.

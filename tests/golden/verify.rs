@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use copse::scope::Scope;
-use copse::systemd::Systemd;
+use copse::basic::scope::Scope;
+use copse::unit::directives::Systemd;
 use copse::unit::{Entry, UnitTree};
 use libtest_mimic::Failed;
 

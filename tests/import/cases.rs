@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copse::diagnostic::SourceFile;
+use copse::basic::diagnostic::SourceFile;
 use copse::import::dotenv;
 
 use super::compare::Input;

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copse::diagnostic::SourceFile;
-use copse::import::supervisord::config::{self, World};
+use copse::basic::diagnostic::SourceFile;
+use copse::basic::scope::Scope;
+use copse::group_file::discover::Source;
+use copse::import::supervisord::config;
+use copse::import::supervisord::config::World;
 use copse::import::supervisord::translate::{Imported, Member, translate};
-use copse::model::{self, Context, Group, Piece, Process, Service, Start, Text};
-use copse::scope::Scope;
-use copse::source::Source;
+use copse::model;
+use copse::model::{Context, Group, Piece, Process, Service, Start, Text};
 use copse::unit::name::{GroupName, InstanceName, ProcessName};
 use serde_json::Value;
 
@@ -56,7 +58,7 @@ pub fn group(imported: &Imported) -> Result<Group, String> {
     let file = Arc::new(SourceFile { path: PathBuf::from("/etc/copse/imported.toml"), text });
     let source = Source { name: GroupName::new("imported").unwrap(), file: file.clone(), drop_ins: Vec::new() };
     let (group, diagnostics) = model::read(&source, &Context { scope: Scope::System, cpus: 2 });
-    let said: Vec<String> = diagnostics.iter().map(copse::diagnostic::Diagnostic::line).collect();
+    let said: Vec<String> = diagnostics.iter().map(copse::basic::diagnostic::Diagnostic::line).collect();
     group.ok_or_else(|| format!("{}\n{}", said.join("\n"), file.text))
 }
 
@@ -73,8 +75,8 @@ pub fn differences(imported: &Imported, said: &Value) -> Vec<String> {
     let errors: Vec<String> = imported
         .diagnostics
         .iter()
-        .filter(|diagnostic| diagnostic.severity() == copse::diagnostic::Severity::Error)
-        .map(copse::diagnostic::Diagnostic::line)
+        .filter(|diagnostic| diagnostic.severity() == copse::basic::diagnostic::Severity::Error)
+        .map(copse::basic::diagnostic::Diagnostic::line)
         .collect();
     if !errors.is_empty() {
         return errors;

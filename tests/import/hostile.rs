@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use copse::generate::{self, Target};
-use copse::systemd::Systemd;
+use copse::generate;
+use copse::generate::Target;
 use copse::unit::UnitTree;
-use copse::unit::syntax::skeleton;
+use copse::unit::directives::Systemd;
+use copse::unit::parse::skeleton;
 use proptest::prelude::*;
 
 use crate::compare::{Input, group};

@@ -9,12 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copse::diagnostic::{Diagnostic, Diagnostics, SourceFile};
-use copse::import::dotenv::{self, Variable};
-use copse::import::procfile::{self, Entry, Formation, Surroundings};
-use copse::model::{self, Context, Group, Piece, Process, Service, Text};
-use copse::scope::Scope;
-use copse::source::Source;
+use copse::basic::diagnostic::{Diagnostic, Diagnostics, SourceFile};
+use copse::basic::scope::Scope;
+use copse::group_file::discover::Source;
+use copse::import::dotenv;
+use copse::import::dotenv::Variable;
+use copse::import::procfile;
+use copse::import::procfile::{Entry, Formation, Surroundings};
+use copse::model;
+use copse::model::{Context, Group, Piece, Process, Service, Text};
 use copse::unit::name::{GroupName, InstanceName, ProcessName};
 
 /// Where the Procfile would be.

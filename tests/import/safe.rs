@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use copse::diagnostic::{Diagnostic, SourceFile};
-use copse::import::accepted;
+use copse::basic::diagnostic::{Diagnostic, SourceFile};
+use copse::basic::scope::Scope;
+use copse::group_file::discover::Source;
 use copse::import::dotenv;
 use copse::import::group_file::GroupFile;
-use copse::import::procfile::{self, Formation, Surroundings};
-use copse::import::supervisord::config::{self, World};
+use copse::import::procfile;
+use copse::import::procfile::{Formation, Surroundings};
+use copse::import::supervisord::config;
+use copse::import::supervisord::config::World;
 use copse::import::supervisord::translate::translate;
-use copse::model::{self, Context, Group, Service};
-use copse::scope::Scope;
-use copse::source::Source;
+use copse::import::validate;
+use copse::model;
+use copse::model::{Context, Group, Service};
 use copse::unit::name::GroupName;
 
 /// Directives that the import writes in pass-through tables.
@@ -61,7 +64,7 @@ pub fn hold_procfile(procfile: &str, env: &str) -> Option<String> {
     let mut imported = procfile::group(&entries, &around);
     said(imported.diagnostics.iter());
     procfile::installed(&mut imported.file, Path::new("/srv/Procfile"), Scope::System);
-    let accepted = accepted::accept(&mut imported.file, &name(), Scope::System);
+    let accepted = validate::accept(&mut imported.file, &name(), Scope::System);
     (accepted.is_ok() && !imported.file.processes.is_empty()).then(|| checked(&imported.file))
 }
 

@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use copse::diagnostic::{Diagnostics, Severity, SourceFile};
-use copse::generate::{self, Target};
-use copse::model::{self, Argv, Context, Group, PassThrough, Piece, Service, Text};
-use copse::scope::Scope;
-use copse::source::Source;
-use copse::systemd::Systemd;
-use copse::unit::name::{self, GroupName};
+use copse::basic::diagnostic::{Diagnostics, Severity, SourceFile};
+use copse::basic::scope::Scope;
+use copse::generate;
+use copse::generate::Target;
+use copse::group_file::discover::Source;
+use copse::model;
+use copse::model::{Argv, Context, Group, PassThrough, Piece, Service, Text};
+use copse::unit::directives::Systemd;
+use copse::unit::name;
+use copse::unit::name::GroupName;
 use copse::unit::{Entry, Section, UnitTree};
 
-use copse::unit::syntax;
+use copse::unit::parse;
 
 /// systemd loads no unit with a longer line.
 const LINE_MAX: usize = 1 << 20;
@@ -180,14 +183,14 @@ fn passed_through(group: &Group) -> HashSet<(&'static str, String)> {
 }
 
 fn file_is_sound(path: &str, text: &str, passed: &HashSet<(&'static str, String)>) {
-    assert!(copse::tree::is_ours(text), "{path}: no header");
+    assert!(copse::unit::tree::is_ours(text), "{path}: no header");
     for line in text.lines() {
         assert!(line.len() < LINE_MAX, "{path}: a line of {} bytes", line.len());
         assert!(!line.contains(|c: char| c.is_ascii_control() && c != '\t'), "{path}: a control character: {line:?}");
         assert!(!line.contains(copse::unit::value::is_noncharacter), "{path}: a noncharacter: {line:?}");
         assert!(line.starts_with('#') || !line.ends_with('\\'), "{path}: it goes on in the next line: {line:?}");
     }
-    for (section, name, value) in syntax::directives(text).unwrap_or_else(|error| panic!("{path}: {error}")) {
+    for (section, name, value) in parse::directives(text).unwrap_or_else(|error| panic!("{path}: {error}")) {
         let known = WRITTEN.iter().find(|(known, _)| *known == section);
         let (section, names) = known.unwrap_or_else(|| panic!("{path}: a section nobody wrote: [{section}]"));
         let known = names.contains(&name.as_str()) || passed.contains(&(section, name.clone()));
@@ -198,7 +201,7 @@ fn file_is_sound(path: &str, text: &str, passed: &HashSet<(&'static str, String)
 /// The file's commands and variables are those of the model.
 fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, service: &Service) {
     let Some(Entry::File(text)) = tree.entries.get(path) else { panic!("{path} isn't there") };
-    let directives = syntax::directives(text).expect("it was read before");
+    let directives = parse::directives(text).expect("it was read before");
     let values = |wanted: &str| -> Vec<&str> {
         let found = directives.iter().filter(|(section, name, _)| section == "Service" && name == wanted);
         found.map(|(_, _, value)| value.as_str()).collect()
@@ -219,18 +222,18 @@ fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, servic
         let own = lines.len().checked_sub(argvs.len()).unwrap_or_else(|| panic!("{path}: too few of {name}="));
         for line in &lines[..own] {
             assert!(
-                line.trim_start_matches(['-', ':']).starts_with(copse::scope::NOTIFY_PROGRAM),
+                line.trim_start_matches(['-', ':']).starts_with(copse::basic::scope::NOTIFY_PROGRAM),
                 "{path}: {name}={line}"
             );
         }
         for (line, argv) in lines[own..].iter().zip(argvs) {
-            let read = syntax::argv(line, |name| format!("«{name}» «{name}»"));
+            let read = parse::argv(line, |name| format!("«{name}» «{name}»"));
             let read = read.unwrap_or_else(|error| panic!("{path}: {name}={line}: {error}"));
             let meant = meant(version, argv);
             // copse-notify may stand in front, up to its `--`; the command is the rest.
             let before = read.len().checked_sub(meant.len()).unwrap_or_else(|| panic!("{path}: {name}={line}"));
             assert_eq!(read[before..], meant, "{path}: {name}={line}");
-            let helper = before > 0 && read[0] == copse::scope::NOTIFY_PROGRAM && read[before - 1] == "--";
+            let helper = before > 0 && read[0] == copse::basic::scope::NOTIFY_PROGRAM && read[before - 1] == "--";
             assert!(before == 0 || helper, "{path}: {name}={line}");
         }
     }
@@ -246,9 +249,9 @@ fn replaced(pass: &PassThrough, wanted: &str) -> bool {
 fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, group: &Group) {
     let mut found = BTreeMap::new();
     for line in lines {
-        let words = syntax::words(line).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
+        let words = parse::words(line).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
         let [word] = &words[..] else { panic!("{path}: not one variable: Environment={line}") };
-        let word = syntax::specifiers(word).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
+        let word = parse::specifiers(word).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
         let (name, value) = word.split_once('=').expect("NAME=VALUE");
         found.insert(name.to_owned(), value.to_owned());
     }
@@ -262,7 +265,7 @@ fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, gr
     }
 }
 
-/// What the words of a command are, as [`syntax::argv`] shows them.
+/// What the words of a command are, as [`parse::argv`] shows them.
 fn meant(version: u32, argv: &Argv) -> Vec<String> {
     let words = argv.iter().flat_map(|text| match text.pieces() {
         [Piece::EnvWords(name)] => vec![format!("«{name}»"); 2],

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use copse::diagnostic::{Code, SourceFile};
-use copse::model::{self, Context};
-use copse::scope::Scope;
-use copse::source::Source;
+use copse::basic::diagnostic::{Code, SourceFile};
+use copse::basic::scope::Scope;
+use copse::group_file::discover::Source;
+use copse::model;
+use copse::model::Context;
 use copse::unit::name::{GroupName, InstanceName, ProcessName};
 
 use crate::grammar::quoted;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::{Exit, Output, complain, create, next, read};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
-use crate::import::accepted::accept;
-use crate::import::dotenv::{self, Variable};
-use crate::import::procfile::{self, Entry, Formation, Surroundings};
-use crate::scope::Scope;
-use crate::suggest;
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::basic::scope::Scope;
+use crate::basic::suggest;
+use crate::import::dotenv;
+use crate::import::dotenv::Variable;
+use crate::import::procfile;
+use crate::import::procfile::{Entry, Formation, Surroundings};
+use crate::import::validate::accept;
 use crate::unit::environment_file;
 use crate::unit::name::GroupName;
 

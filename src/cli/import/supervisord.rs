@@ -8,13 +8,14 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::{Exit, Output, next, read};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::basic::scope::Scope;
 use crate::import::dotenv;
-use crate::import::supervisord::config::{self, World};
+use crate::import::supervisord::config;
+use crate::import::supervisord::config::World;
 use crate::import::supervisord::glob;
 use crate::import::supervisord::options::KINDS;
 use crate::import::supervisord::translate::translate;
-use crate::scope::Scope;
 
 /// Import supervisord's programs.
 #[derive(Debug, Args)]

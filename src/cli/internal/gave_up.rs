@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use zbus::OwnedVariant;
 
+use crate::basic::scope::Scope;
 use crate::cli::Exit;
-use crate::cli::journal::{Level, line};
-use crate::manager::giving_up::{Failure, Judgement, judge};
+use crate::cli::common::sd_daemon::{Level, line};
+use crate::manager::gave_up::{Failure, Judgement, judge};
 use crate::manager::unit::get;
 use crate::manager::{Connected, connect};
-use crate::scope::Scope;
 
 /// Between two looks at a unit that seems given up. Somebody may be between `systemctl stop` and
 /// `systemctl start`, and a whole group is at stake.

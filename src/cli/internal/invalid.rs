@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use crate::cli::Exit;
-use crate::cli::journal::{Level, line};
+use crate::cli::common::sd_daemon::{Level, line};
 
 /// Prints standard input, which holds the diagnostics as the generator wrote them into the unit.
 pub(super) fn run(group: &str) -> Exit {

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
+use crate::basic::scope::Scope;
 use crate::cli::Exit;
-use crate::cli::journal::{Level, line};
+use crate::cli::common::sd_daemon::{Level, line};
 use crate::manager::{Connected, connect};
-use crate::scope::Scope;
 
 /// Resets the units of `group` that aren't up. Never a reason for a start to fail: its unit ignores the status.
 pub(super) async fn run(scope: Scope, group: &str) -> Exit {

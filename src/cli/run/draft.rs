@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::environment::{self, Own};
-use crate::diagnostic::{Diagnostics, SourceFile};
+use super::environment;
+use super::environment::Own;
+use crate::basic::diagnostic::{Diagnostics, SourceFile};
+use crate::basic::scope::Scope;
+use crate::group_file::discover::Source;
 use crate::import::dotenv::Variable;
 use crate::import::group_file::{GroupFile, Table, Value};
-use crate::import::procfile::{self, Entry, Formation};
-use crate::model::{self, Context, Pass, Service, Text};
-use crate::scope::Scope;
-use crate::source::Source;
+use crate::import::procfile;
+use crate::import::procfile::{Entry, Formation};
+use crate::model;
+use crate::model::{Context, Pass, Service, Text};
 use crate::unit::name::GroupName;
 
 /// The drop-in of a run comes behind all others.
@@ -326,7 +329,7 @@ Environment = ["'PORT=1' X=2"]
             search_path: None,
         };
         let diagnostics = Draft::new(source("[process.a]\nexce = \"/a\"\n"), None, &around).unwrap_err();
-        let lines: Vec<String> = diagnostics.iter().map(crate::diagnostic::Diagnostic::line).collect();
+        let lines: Vec<String> = diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::line).collect();
         assert!(lines.iter().any(|line| line.starts_with("/home/u/shop.toml:2:1: error")), "{lines:?}");
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use crate::import::dotenv::{self, Variable};
+use crate::import::dotenv;
+use crate::import::dotenv::Variable;
 use crate::model::is_variable;
-use crate::unit::environment_file::{self, can_hold};
+use crate::unit::environment_file;
+use crate::unit::environment_file::can_hold;
 
 /// Variables that tell a process about itself; another would be misled by them. systemd.exec(5), "Environment variables
 /// in spawned processes", and what shells keep there.

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-use crate::scope::Scope;
+use crate::basic::scope::Scope;
 
 /// Where journald takes lines (systemd.journal-fields(7), "Native protocol").
 const SOCKET: &str = "/run/systemd/journal/socket";

@@ -5,21 +5,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Run;
-use super::draft::{self, Draft, Surroundings};
+use super::draft;
+use super::draft::{Draft, Surroundings};
 use super::environment;
-use super::place::Place;
-use crate::cli::report::{Color, Format, Report};
+use super::workspace::Place;
+use crate::basic::diagnostic::{Diagnostics, SourceFile};
+use crate::basic::scope::Directories;
+use crate::basic::suggest;
+use crate::cli::common::output::{Color, Format, Report};
 use crate::cli::{Exit, complain, failed, import};
-use crate::diagnostic::{Diagnostics, SourceFile};
 use crate::generator;
-use crate::import::dotenv::{self, DotEnv, Variable};
-use crate::import::procfile::{self, Formation};
-use crate::model::{self, Context, DirectoryKind, Group};
-use crate::scope::Directories;
-use crate::source::{self, FoundGroup, Source};
-use crate::suggest;
-use crate::systemd::Systemd;
+use crate::group_file::discover;
+use crate::group_file::discover::{FoundGroup, Source};
+use crate::import::dotenv;
+use crate::import::dotenv::{DotEnv, Variable};
+use crate::import::procfile;
+use crate::import::procfile::Formation;
+use crate::model;
+use crate::model::{Context, DirectoryKind, Group};
 use crate::unit::Section;
+use crate::unit::directives::Systemd;
 
 /// What is run, read and checked.
 pub(super) struct Prepared {
@@ -78,7 +83,7 @@ impl Run {
             complain(format_args!("`--port` is for Procfiles; a group file says which ports its processes have"));
             return Err(Exit::Usage);
         }
-        let mut found = source::named(&[file]);
+        let mut found = discover::named(&[file]);
         let Some(FoundGroup { source: Some(mut source), .. }) = found.groups.pop_if(|group| group.source.is_some())
         else {
             found.groups.into_iter().for_each(|group| found.diagnostics.extend(group.diagnostics));

@@ -1,8 +1,9 @@
 //! What becomes of the units of a run: what is said of it, and when it is over. Pure.
 
-use crate::manager::look::Details;
+use crate::manager::details::Details;
 use crate::manager::unit::{Listed, Monotonic};
-use crate::status::{self, Kind, Member, Start, State};
+use crate::status;
+use crate::status::{Kind, Member, Start, State};
 
 /// A unit of the run.
 #[derive(Debug, Clone, PartialEq)]

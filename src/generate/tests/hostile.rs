@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::unit::syntax::skeleton;
+use crate::unit::parse::skeleton;
 
 /// A group in which `hostile` stands wherever its author writes text that isn't checked against an alphabet.
 fn with_everywhere(hostile: &str) -> Group {
@@ -78,7 +78,7 @@ proptest! {
         }
         let reporter = "copse-invalid@shop.service.d/50-copse.conf";
         let said: Vec<_> = values(&tree, reporter, "StandardInputText");
-        let said: Vec<_> = said.iter().map(|line| syntax::specifiers(&syntax::unescape(line).unwrap()).unwrap()).collect();
+        let said: Vec<_> = said.iter().map(|line| parse::specifiers(&parse::unescape(line).unwrap()).unwrap()).collect();
         prop_assert_eq!(said, text.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>());
     }
 }

@@ -292,9 +292,9 @@ fn a_unit_that_left_its_group_is_marked_and_keeps_how_to_stop_it() {
     let after = gone(before);
     assert!(is_gone(&after) && !is_gone(before));
     assert_eq!(gone(&after), after);
-    let mut read = syntax::directives(&after).unwrap();
+    let mut read = parse::directives(&after).unwrap();
     assert_eq!(read.remove(0), ("Unit".to_owned(), "X-CopseGone".to_owned(), "yes".to_owned()));
-    let mut as_before = syntax::directives(before).unwrap();
+    let mut as_before = parse::directives(before).unwrap();
     // Where the file is gone, systemctl would say for ever that it changed.
     as_before.retain(|(_, directive, _)| directive != "SourcePath");
     assert_eq!(read, as_before);

@@ -5,13 +5,14 @@ use proptest::prelude::*;
 use toml::de::{DeTable, DeValue};
 
 use super::*;
-use crate::diagnostic::{Diagnostic, SourceFile};
-use crate::generate::{self, Target};
+use crate::basic::diagnostic::{Diagnostic, SourceFile};
+use crate::basic::scope::Scope;
+use crate::generate;
+use crate::generate::Target;
+use crate::group_file::discover::Source;
 use crate::model::{Context, Group, Piece};
-use crate::scope::Scope;
-use crate::source::Source;
-use crate::systemd::Systemd;
 use crate::unit::UnitTree;
+use crate::unit::directives::Systemd;
 use crate::unit::name::GroupName;
 
 fn shop() -> GroupFile {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Entry, GroupFile, Table, Value, position};
-use crate::diagnostic::one_line;
+use crate::basic::diagnostic::one_line;
 use crate::model::toml_string;
 
 /// Columns after which arrays and comments go on in the next line.

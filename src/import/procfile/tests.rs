@@ -4,10 +4,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::diagnostic::{At, Diagnostic, Severity, SourceFile};
+use crate::basic::diagnostic::{At, Diagnostic, Severity, SourceFile};
+use crate::basic::scope::Scope;
+use crate::group_file::discover::Source;
 use crate::model::{Context, Group};
-use crate::scope::Scope;
-use crate::source::Source;
 use crate::unit::name::GroupName;
 
 const ALL: Formation = Formation { named: Vec::new(), others: 1 };

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::configparser::{Ini, Spot};
 use super::datatypes::Autorestart;
 use super::expanded::Expanded;
-use super::ini::{Ini, Spot};
 use super::reader::Reader;
-use crate::diagnostic::{Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::diagnostic::{Diagnostic, Diagnostics, Place, SourceFile};
 
 /// Everything that was read.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The values of options, as `supervisor.datatypes` reads them.
 
-use super::ini::strip;
+use super::configparser::strip;
 use crate::model::SIGNALS;
 
 /// When a program that ended is started again.

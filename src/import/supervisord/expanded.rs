@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::ini::is_space;
+use super::configparser::is_space;
 
 /// A text, character by character.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub enum Part {
     /// its value would be one word.
     Env(Rc<str>, bool),
     /// The process's number, as that format shows it.
-    Number(super::percent::Format),
+    Number(super::python_format::Format),
 }
 
 impl Expanded {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::config::{Address, Daemon, Outputs, Process, Program, Socket, normalized};
-use super::datatypes::{self, Autorestart, boolean, integer};
+use super::configparser::Setting;
+use super::datatypes;
+use super::datatypes::{Autorestart, boolean, integer};
 use super::expanded::Expanded;
-use super::ini::Setting;
-use super::percent::{Named, Wrong};
+use super::python_format::{Named, Wrong};
 use super::reader::{Names, Reader, give_value};
 use super::shlex;
-use crate::diagnostic::Code;
+use crate::basic::diagnostic::Code;
 use crate::model::MOST_INSTANCES;
 
 /// A program that can't be read; why was reported.

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::config::{Daemon, World, directory_of, place};
+use super::configparser::{Ini, Setting, Spot};
 use super::expanded::{Expanded, Part};
-use super::ini::{Ini, Setting, Spot};
-use super::percent::{self, Named, Wrong};
+use super::python_format;
+use super::python_format::{Named, Wrong};
 use super::shlex;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 
 /// What a service of systemd's, as supervisord is one, finds in its `PATH` (systemd.exec(5), "$PATH").
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -83,7 +84,7 @@ impl Reader {
             let message = format!("the included files aren't known: `%(ENV_{variable})s` has no value");
             return self.say(Code::NotImported, setting.spot, message, Some(give_value(variable)));
         };
-        for pattern in patterns.split(super::ini::is_space).filter(|pattern| !pattern.is_empty()) {
+        for pattern in patterns.split(super::configparser::is_space).filter(|pattern| !pattern.is_empty()) {
             let joined = Path::new(&self.here).join(pattern);
             let found = (world.include)(&joined.to_string_lossy());
             if found.is_empty() && !several {
@@ -130,7 +131,7 @@ impl Reader {
     }
 
     fn expand_again(&self, value: &Expanded, names: &Names) -> Result<Expanded, Wrong> {
-        percent::expand(value, &|name| self.named(name, names))
+        python_format::expand(value, &|name| self.named(name, names))
     }
 
     fn named(&self, name: &str, names: &Names) -> Option<Named> {

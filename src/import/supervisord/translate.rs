@@ -1,23 +1,23 @@
 //! Programs become processes of a group file.
 
+mod notes;
+mod order;
+mod process;
+mod restarts;
+mod texts;
+mod unsupported;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::config::{Config, Program, place};
-use super::ini::Spot;
+use super::configparser::Spot;
 use super::options::LOGS;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::import::accepted;
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::basic::scope::Scope;
 use crate::import::group_file::{GroupFile, Table, Value};
-use crate::scope::Scope;
+use crate::import::validate;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
-
-mod left_out;
-mod order;
-mod process;
-mod report;
-mod restarts;
-mod words;
 
 /// What an import comes to.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub fn translate(config: &Config, group: &GroupName, scope: Scope) -> Imported {
         sections.push((one.name.clone(), one.program.section));
         *file.process(&one.name) = one.table;
     }
-    let (refused, error) = match accepted::accept(&mut file, group, scope) {
+    let (refused, error) = match validate::accept(&mut file, group, scope) {
         Ok(refused) => (refused, None),
         Err((refused, error)) => (refused, Some(error)),
     };
@@ -211,10 +211,10 @@ fn instances(program: &Program) -> Option<Vec<String>> {
     }
     let numbers = program.first..;
     let format = program.pattern.as_ref().and_then(|pattern| {
-        let named = words::number_format(&pattern.name);
+        let named = texts::number_format(&pattern.name);
         let values = pattern.environment.iter().map(|(_, value)| value);
         let texts = || pattern.argv.iter().chain(values.clone()).chain(&pattern.directory);
-        let shown = || texts().filter_map(words::number_format);
+        let shown = || texts().filter_map(texts::number_format);
         shown().find(|format| Some(*format) == named).or_else(|| shown().next())
     });
     // Where each process has to be looked at by itself, nobody knows what is shown.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::notify::exit::Status;
+use crate::notify::failure::Status;
 
 fn read(line: &str) -> Result<Invocation, Failure> {
     parse(line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect())

@@ -11,7 +11,7 @@ use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::{Attempt, Miss};
-use crate::notify::protocol;
+use crate::notify::socket;
 
 /// Runs the command; holds if it exits 0. Its output goes nowhere: what it
 /// says every few milliseconds would drown the journal. One that takes too
@@ -19,7 +19,7 @@ use crate::notify::protocol;
 pub(super) fn run(argv: &[OsString], attempt: &Attempt<'_>) -> Result<(), Miss> {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    for variable in protocol::VARIABLES {
+    for variable in socket::VARIABLES {
         command.env_remove(variable);
     }
     let mut child = command.spawn().map_err(Miss::not_yet)?;

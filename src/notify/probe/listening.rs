@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::process::Pid;
 
 use super::Miss;
-use crate::notify::exit::plain;
+use crate::notify::failure::plain;
 
 /// `TCP_LISTEN` in the `st` column.
 const LISTEN: &str = "0A";

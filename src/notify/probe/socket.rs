@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use super::{Attempt, Miss, UnixAddress};
-use crate::notify::watched::Woken;
+use crate::notify::process::Woken;
 
 /// Connects to the first address of the name that accepts.
 pub(super) fn tcp(host: &str, port: u16, attempt: &Attempt<'_>) -> Result<OwnedFd, Miss> {
@@ -129,7 +129,7 @@ fn resolve(host: &str, port: u16, attempt: &Attempt<'_>) -> Result<Vec<SocketAdd
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notify::watched::Watched;
+    use crate::notify::process::Watched;
     use std::net::{TcpListener, TcpStream};
     use std::time::Instant;
 

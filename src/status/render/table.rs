@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Colour, Look, cut, is_lost, sign, size, span, state};
-use crate::diagnostic::one_line;
-use crate::manager::look::before_exec;
-use crate::plan;
+use crate::basic::diagnostic::one_line;
+use crate::change::plan;
+use crate::manager::details::before_exec;
 use crate::status::{Row, State};
 
 /// A column: its head, whether its cells stand at the right, and its cells.
@@ -38,7 +38,7 @@ const SIGN: usize = 2;
 
 /// A line for each member, and below it what it says and what is said of it.
 pub(super) fn table(rows: &[Row], look: Look, text: &mut String) {
-    let details = |row: &Row, cell: fn(&crate::manager::look::Details) -> Option<String>| {
+    let details = |row: &Row, cell: fn(&crate::manager::details::Details) -> Option<String>| {
         row.details.as_ref().and_then(cell).unwrap_or_default()
     };
     let since = |row: &Row| look.ago(row.details.as_ref().map_or(0, |details| details.since), false);

@@ -3,9 +3,9 @@
 use snapbox::{IntoData as _, assert_data_eq, str};
 
 use super::*;
-use crate::manager::look::Details;
-use crate::plan::Reason;
-use crate::status::given::{NOW, ago, member, row, row_of};
+use crate::change::plan::Reason;
+use crate::manager::details::Details;
+use crate::status::fixtures::{NOW, ago, member, row, row_of};
 use crate::status::json;
 
 fn running(memory: u64, pid: u32, since: u64, restarts: u32) -> Details {

@@ -1,7 +1,7 @@
 //! What is started before what: `priority`, and what plug-ins say about dependencies.
 
 use super::{Translated, Translation};
-use crate::diagnostic::Code;
+use crate::basic::diagnostic::Code;
 use crate::import::group_file::Table;
 use crate::import::supervisord::config::Program;
 use crate::import::supervisord::datatypes::{boolean, name};

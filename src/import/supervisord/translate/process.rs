@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 
 use super::Translation;
 use super::restarts::span;
-use super::words::{self, Numbered};
-use crate::diagnostic::Code;
+use super::texts;
+use super::texts::Numbered;
+use crate::basic::diagnostic::Code;
+use crate::basic::scope::Scope;
 use crate::import::group_file::{Table, Value};
 use crate::import::supervisord::config::{Address, Process, Program, normalized};
+use crate::import::supervisord::configparser::{Setting, Spot};
 use crate::import::supervisord::expanded::{Expanded, Part};
-use crate::import::supervisord::ini::{Setting, Spot};
 use crate::import::supervisord::reader::give_value;
-use crate::model::{self, Piece, Text};
-use crate::scope::Scope;
+use crate::model;
+use crate::model::{Piece, Text};
 
 /// The soft limit of open files that systemd gives anyway (systemd-system.conf(5), "DefaultLimitNOFILE=").
 const FILES: i64 = 1024;
@@ -90,7 +92,7 @@ impl Translation<'_> {
                 self.say(Code::Otherwise, spot, message, Some(&help));
             }
         }
-        let mut argv: Vec<Text> = process.argv.iter().map(words::argument).collect::<Option<_>>().or_else(|| {
+        let mut argv: Vec<Text> = process.argv.iter().map(texts::argument).collect::<Option<_>>().or_else(|| {
             self.say(Code::NotImported, spot, "`command` needs a variable that systemd can't have", None);
             None
         })?;
@@ -146,7 +148,7 @@ impl Translation<'_> {
             Some(path) => Expanded::from(normalized(&path)),
             None => directory,
         };
-        if let Some(path) = words::text(&directory).as_ref().and_then(model::spelled) {
+        if let Some(path) = texts::text(&directory).as_ref().and_then(model::spelled) {
             table.set("working-directory", path);
         }
     }
@@ -163,7 +165,7 @@ impl Translation<'_> {
                 leave_out(format!("`%(ENV_{variable})s` has no value"), Some(&give_value(variable)));
             } else if !model::is_variable(&name) {
                 leave_out("systemd knows names of letters, digits and `_` only".to_owned(), None);
-            } else if let Some(value) = words::text(value).as_ref().and_then(model::spelled) {
+            } else if let Some(value) = texts::text(value).as_ref().and_then(model::spelled) {
                 table.table("environment").set(&name, value);
             } else {
                 leave_out("it has the process's number between braces".to_owned(), None);

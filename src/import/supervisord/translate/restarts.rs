@@ -1,7 +1,7 @@
 //! How often, and after which ends, a process is started again.
 
 use super::Translation;
-use crate::diagnostic::Code;
+use crate::basic::diagnostic::Code;
 use crate::import::group_file::Table;
 use crate::import::supervisord::config::Program;
 use crate::import::supervisord::datatypes::Autorestart;

@@ -1,0 +1,11 @@
+//! basic
+
+pub mod clock;
+pub mod diagnostic;
+pub mod fingerprint;
+#[cfg(feature = "cli")]
+pub mod local_time;
+pub mod scope;
+pub mod signal;
+pub mod suggest;
+pub mod time_span;

@@ -1,0 +1,5 @@
+//! change
+
+pub mod observe;
+pub mod plan;
+pub mod rollout;

@@ -1,0 +1,104 @@
+//! Situations of groups that the tests are about.
+
+use std::sync::Arc;
+
+use crate::basic::scope::Scope;
+use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
+use crate::generate;
+use crate::generate::Target;
+use crate::group_file::discover::Source;
+use crate::manager::unit::Listed;
+use crate::model::{Context, Group};
+use crate::state::history::Overrides;
+use crate::status::{Kind, Member, State, members};
+use crate::unit::UnitTree;
+use crate::unit::directives::Systemd;
+use crate::unit::effective::Definitions;
+use crate::unit::name::GroupName;
+
+pub(super) fn read(text: &str) -> Group {
+    let file =
+        Arc::new(crate::basic::diagnostic::SourceFile { path: "/etc/copse/g.toml".into(), text: text.to_owned() });
+    let source = Source { name: GroupName::new("g").unwrap(), file, drop_ins: Vec::new() };
+    let (group, diagnostics) = crate::model::read(&source, &Context { scope: Scope::System, cpus: 2 });
+    group.unwrap_or_else(|| panic!("{:?}", diagnostics.iter().map(|one| one.line()).collect::<Vec<_>>()))
+}
+
+pub(super) fn tree(group: &Group, version: u32) -> UnitTree {
+    generate::generate(group, Target { systemd: Systemd { version }, static_target: false })
+}
+
+pub(super) fn listed(member: &Member, state: &State) -> Listed {
+    let (active, sub) = match state {
+        State::Up => ("active", "running"),
+        State::Done if member.kind == Kind::Setup => ("active", "exited"),
+        State::Failed(_) => ("failed", "failed"),
+        State::Restarting => ("activating", "auto-restart"),
+        _ => ("inactive", "dead"),
+    };
+    let (active_state, sub_state) = (active.to_owned(), sub.to_owned());
+    Listed { name: member.unit.clone(), load_state: "loaded".to_owned(), active_state, sub_state, job: None }
+}
+
+/// Everything of the group runs with what `old` says, systemd has loaded that too, and the files say `new`.
+pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
+    let (old_tree, new_tree, none) = (tree(old, 257), tree(new, 257), Overrides::default());
+    let (before, now) = (Definitions::new(&old_tree, &none), Definitions::new(&new_tree, &none));
+    let (old_members, mut all) = (members(old), members(new));
+    let new_members = all.len();
+    all.extend(
+        old_members.iter().filter(|member| !members(new).iter().any(|known| known.unit == member.unit)).cloned(),
+    );
+    let units = all.into_iter().enumerate().map(|(place, member)| {
+        let before_start = old_members.iter().find(|known| known.unit == member.unit).map(|known| known.start);
+        let then = before.unit(&member.unit).filter(|_| before_start.is_some());
+        let new_definition = now.unit(&member.unit).filter(|_| place < new_members);
+        use crate::status::Start;
+        let state = match (before_start, member.kind) {
+            (None, _) | (Some(Start::Manual | Start::Timed | Start::Held), Kind::Process) => State::Stopped,
+            (_, Kind::Setup) => State::Done,
+            _ => State::Up,
+        };
+        let started = match (&then, &state) {
+            (Some(then), State::Up | State::Done) => Started::From(then.clone()),
+            _ => Started::Not,
+        };
+        Observed {
+            of: process_of(&member.label),
+            listed: listed(&member, &state),
+            gone: new_definition.is_none(),
+            arrived: then.is_none().then_some(Arrived::New),
+            asked_to_stop: false,
+            started,
+            loaded: then,
+            new: new_definition,
+            inputs: Vec::new(),
+            handed: Vec::new(),
+            program: None,
+            steps: Vec::new(),
+            unchanged: None,
+            pinned: None,
+            frozen: false,
+            member,
+            state,
+        }
+    });
+    Situation {
+        group: GroupName::new("g").unwrap(),
+        meaning: Some(new),
+        active: true,
+        units: units.collect(),
+        whole: Vec::new(),
+        unread: before.differ(&now),
+        interrupted: Default::default(),
+        files: Vec::new(),
+        applied: None,
+        rolled_back: None,
+        notes: Vec::new(),
+    }
+}
+
+fn process_of(label: &str) -> Option<crate::unit::name::ProcessName> {
+    let stem = label.split(['@', '.']).next().unwrap_or(label);
+    crate::unit::name::ProcessName::new(stem)
+}

@@ -1,0 +1,109 @@
+//! `copse cat`: the files a group is made of, and the units that systemd has of it.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use clap::Args;
+
+use crate::basic::diagnostic::one_line;
+use crate::basic::scope::Scope;
+use crate::cli::common::output;
+use crate::cli::common::selector::Named;
+use crate::cli::inspect::status::{load, unknown};
+use crate::cli::{Exit, complain};
+use crate::generate;
+use crate::generator::load::GroupOutcome;
+use crate::model::Group;
+use crate::status;
+use crate::unit::name;
+
+/// Show the group file with its drop-ins, and the units made from them with theirs.
+#[derive(Debug, Args)]
+pub struct Cat {
+    /// A group, a process or an instance of it, or a unit.
+    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]")]
+    name: String,
+}
+
+impl Cat {
+    /// Prints the group's files, each below a line with its path, and leaves the units to `systemctl cat`: it knows
+    /// what was loaded from where, and says when that isn't what is on the disk any more.
+    pub fn run(self, scope: Scope) -> Exit {
+        let (_, outcome) = load(scope);
+        let named = Named::new(&self.name, &outcome.groups);
+        let Some(found) = outcome.groups.iter().find(|group| group.name.as_str() == named.group) else {
+            unknown(&named, &outcome);
+            return Exit::NoSuchGroup;
+        };
+        let units = match &found.group {
+            Some(group) => of_group(group, &named),
+            // Its processes aren't known; what stands in for them is the target, and what makes that fail.
+            None => vec![name::target(&found.name), name::own("invalid", &found.name)],
+        };
+        if units.is_empty() {
+            unknown(&named, &outcome);
+            return Exit::NoSuchGroup;
+        }
+        if let Err(error) = output::print(&files(found)) {
+            complain(format_args!("the files can't be written: {error}"));
+            return Exit::Failed;
+        }
+        let mut systemctl = Command::new("systemctl");
+        systemctl.args((scope == Scope::User).then_some("--user")).args(["--no-pager", "cat", "--"]).args(units);
+        match systemctl.status() {
+            Ok(status) if status.success() => Exit::Done,
+            // It has said why.
+            Ok(_) => Exit::Failed,
+            Err(error) => {
+                complain(format_args!("systemctl can't be run: {error}"));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// The group's files as `systemctl cat` shows units.
+fn files(found: &GroupOutcome) -> String {
+    let Some(source) = &found.source else {
+        return format!("# {}\n# can't be read\n\n", one_line(&found.path.display().to_string()));
+    };
+    let mut text = String::new();
+    for file in std::iter::once(&source.file).chain(&source.drop_ins) {
+        let newline = if file.text.ends_with('\n') || file.text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "# {}\n{}{newline}", one_line(&file.path.display().to_string()), file.text);
+    }
+    text
+}
+
+/// The unit files of what is named; of instances that are alike, their template.
+fn of_group(group: &Group, named: &Named) -> Vec<String> {
+    if named.part.is_some() {
+        let mut units: Vec<String> = status::members(group)
+            .into_iter()
+            .filter(|member| named.means(&member.label))
+            .map(|member| if named.is_instance() { member.unit } else { file_of(group, member.unit) })
+            .collect();
+        units.dedup();
+        return units;
+    }
+    let mut units = generate::unit_names(group);
+    units.retain(|unit| name::template_of(unit).is_none() || has_own_file(group, unit));
+    units.push(name::own("ready", &group.name));
+    units.extend(group.shared.as_ref().map(|_| name::own("directories", &group.name)));
+    units
+}
+
+fn file_of(group: &Group, unit: String) -> String {
+    match name::template_of(&unit) {
+        Some(template) if !has_own_file(group, &unit) => template,
+        _ => unit,
+    }
+}
+
+/// Whether an instance has a unit file beside its template's.
+fn has_own_file(group: &Group, unit: &str) -> bool {
+    group.processes.iter().any(|(process, definition)| {
+        let own = definition.instances.iter().flatten().filter(|(_, own)| own.is_some());
+        own.map(|(instance, _)| name::instance(&group.name, process, instance)).any(|name| name == unit)
+    })
+}

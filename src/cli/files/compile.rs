@@ -1,0 +1,151 @@
+//! `copse compile`: units that a package ships, so that nothing has to be generated where they run.
+
+use std::collections::BTreeSet;
+use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::output_directory;
+use crate::basic::scope::{Directories, NOTIFY_PROGRAM, Scope};
+use crate::cli::common::args::{say_left_out, systemd_version};
+use crate::cli::common::output::{Report, counted};
+use crate::cli::{Exit, complain};
+use crate::generate;
+use crate::generator::load;
+use crate::generator::load::Outcome;
+use crate::model::Context;
+use crate::unit::directives::Systemd;
+use crate::unit::name::template_of;
+use crate::unit::{Entry, UnitTree};
+
+/// Make static units of group files, for a package that ships them.
+///
+/// The units are the same bytes wherever they are made. They are for the given version of systemd, and for every later
+/// one.
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// Group files; drop-ins beside them (`FILE.d/`) are taken in.
+    #[arg(value_name = "GROUPFILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Write the units into this directory, and remove those that were made of these files earlier.
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+
+    /// The oldest version of systemd that the units have to work with.
+    #[arg(long, value_name = "N", value_parser = systemd_version(), required_unless_present = "only_target")]
+    systemd_version: Option<u32>,
+
+    /// Only the target, with its [Install] section and to be filled by the generator: for a package that ships the
+    /// group file.
+    #[arg(long, conflicts_with_all = ["systemd_version", "cpus"])]
+    only_target: bool,
+
+    /// What `instances = "cpus"` stands for.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    cpus: Option<u32>,
+
+    #[command(flatten)]
+    report: Report,
+}
+
+impl Compile {
+    /// Writes the units of all files, or nothing if one of them has an error.
+    pub fn run(self, scope: Scope) -> Exit {
+        let systemd = self.systemd_version.map_or(Systemd::NEWEST, |version| Systemd { version });
+        let mut outcome = self.load(scope, self.cpus.unwrap_or(1));
+        let asks_for_cpus = self.cpus.is_none() && !self.only_target && outcome != self.load(scope, 2);
+        say_left_out(&mut outcome, systemd);
+        let said = self.report.text(outcome.diagnostics(), &stderr());
+        let _ = stderr().write_all(said.as_bytes());
+        if outcome.has_errors() {
+            return Exit::Invalid;
+        }
+        if asks_for_cpus {
+            complain(format_args!("`instances = \"cpus\"` isn't known here: say how many with `--cpus N`"));
+            return Exit::Usage;
+        }
+        let mut tree = UnitTree::default();
+        for group in outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
+            let units = match self.only_target {
+                true => generate::static_target(group),
+                false => generate::compile(group, systemd),
+            };
+            tree.entries.extend(units.entries);
+        }
+        let names: Vec<String> =
+            self.files.iter().filter_map(|file| Some(file.file_name()?.display().to_string())).collect();
+        if let Err(why) = output_directory::write(&self.output, &tree, Some(&names)) {
+            complain(format_args!("{why}"));
+            return Exit::Failed;
+        }
+        if !self.only_target {
+            eprintln!("{}", summary(&tree));
+        }
+        Exit::Done
+    }
+
+    /// The groups. What is installed on this machine doesn't matter.
+    fn load(&self, scope: Scope, cpus: u32) -> Outcome {
+        let paths: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
+        let nothing =
+            Directories { units: Vec::new(), administrator: Vec::new(), ..Directories::new(scope, None, |_| None) };
+        load::load_files(&paths, &nothing, &Context { scope, cpus })
+    }
+}
+
+/// `12 files; where they run, copse has to be installed: …`
+fn summary(tree: &UnitTree) -> String {
+    let needs: Vec<String> = needs(tree).into_iter().collect();
+    format!(
+        "{}; where they run, copse has to be installed: they use {}",
+        counted(tree.entries.len(), "file"),
+        needs.join(", ")
+    )
+}
+
+/// What of copse has to be installed beside these units: its own templates, and the helper.
+fn needs(tree: &UnitTree) -> BTreeSet<String> {
+    let mut needs = BTreeSet::new();
+    for entry in tree.entries.values() {
+        let Entry::File(text) = entry else { continue };
+        let words =
+            text.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split([' ', '=', '"', ':']));
+        for word in words {
+            if word == NOTIFY_PROGRAM {
+                needs.insert(word.to_owned());
+            } else if word.starts_with("copse-") && !tree.entries.contains_key(word) {
+                needs.extend(template_of(word));
+            }
+        }
+    }
+    needs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_units_need_of_copse() {
+        let mut tree = UnitTree::default();
+        for (path, text) in [
+            (
+                "a.target",
+                "# copse-not@this.service\n[Unit]\nWants=copse-reset@a.service\nRequires=copse-ready@a.service\n",
+            ),
+            (
+                "a.service",
+                "[Unit]\nOnFailure=copse-gave-up@%N.service\n[Service]\nExecStart=:\"/usr/bin/copse-notify\" \"wait\"\n",
+            ),
+            ("a-s.service", "ExecReload=systemctl start copse-again@a-s.service\n"),
+            ("copse-again@a-s.service", "[Service]\n"),
+        ] {
+            tree.entries.insert(path.to_owned(), Entry::File(text.to_owned()));
+        }
+        let expected =
+            ["/usr/bin/copse-notify", "copse-gave-up@.service", "copse-ready@.service", "copse-reset@.service"];
+        assert_eq!(needs(&tree), expected.map(str::to_owned).into());
+    }
+}

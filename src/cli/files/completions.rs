@@ -1,0 +1,170 @@
+//! `copse completions`: what makes a shell complete verbs, options and the names of groups and processes.
+//!
+//! The script asks copse itself at each key press, so it needs no update: copse finds [`VARIABLE`] in its environment
+//! and answers with candidates instead of doing anything (clap_complete's `env`).
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Args, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{EnvCompleter as _, Fish, Shells, Zsh};
+
+use crate::basic::diagnostic::Code;
+use crate::basic::scope::Scope;
+use crate::basic::signal;
+use crate::cli::common::output;
+use crate::cli::inspect::status::load;
+use crate::cli::{Exit, complain};
+use crate::status;
+
+/// Set where a shell asks for candidates; its value is the shell.
+const VARIABLE: &str = "COPSE_COMPLETE";
+
+/// Print what makes a shell complete this command, with the names of groups and processes.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    /// `source <(copse completions bash)`
+    Bash,
+    /// `copse completions fish | source`
+    Fish,
+    /// `source <(copse completions zsh)`
+    Zsh,
+}
+
+impl Completions {
+    /// Prints the script.
+    pub fn run(self) -> Exit {
+        let mut script = Vec::new();
+        let written = match self.shell {
+            Shell::Bash => {
+                script.extend(BASH.as_bytes());
+                Ok(())
+            }
+            Shell::Fish => Fish.write_registration(VARIABLE, "copse", "copse", "copse", &mut script),
+            Shell::Zsh => Zsh
+                .write_registration(VARIABLE, "copse", "copse", "copse", &mut script)
+                .map(|()| script = also_autoloaded(&script)),
+        };
+        match written.and_then(|()| output::print(&String::from_utf8_lossy(&script))) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                complain(format_args!("the script can't be written: {error}"));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// Not clap_complete's own: bash takes `@` and `:` for ends of words, so an instance's name would be three of them.
+/// This one splits at blanks alone, and takes off again what bash has in front of the last of its own pieces.
+const BASH: &str = r#"_copse() {
+    local line=${COMP_LINE:0:COMP_POINT} word before IFS=$' \t\n'
+    local -a words
+    read -ra words <<<"$line"
+    [[ $line == *[[:blank:]] ]] && words+=("")
+    word=${words[${#words[@]} - 1]}
+    IFS=$'\n'
+    COMPREPLY=($(COPSE_COMPLETE=bash _CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1)) \
+        "${words[0]}" -- "${words[@]}" 2>/dev/null))
+    before=${word%"$2"}
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+complete -o bashdefault -F _copse copse
+"#;
+
+/// clap_complete's script registers its function. Where it is installed as `_copse`, though, zsh runs the file as the function
+/// that completes, at the first Tab, and that would offer nothing.
+fn also_autoloaded(script: &[u8]) -> Vec<u8> {
+    const REGISTER: &str = "compdef _clap_dynamic_completer_copse copse";
+    let either = format!(
+        "if [[ $funcstack[1] == _copse ]]; then\n    _clap_dynamic_completer_copse \"$@\"\nelse\n    {REGISTER}\nfi"
+    );
+    String::from_utf8_lossy(script).replace(REGISTER, &either).into_bytes()
+}
+
+/// Answers a shell that asks for candidates; whether one did.
+pub(crate) fn answer(command: impl Fn() -> clap::Command, arguments: &[OsString]) -> bool {
+    let shells = Shells(&[&clap_complete::env::Bash, &Fish, &Zsh]);
+    let asked = clap_complete::CompleteEnv::with_factory(|| with_names(command())).var(VARIABLE).shells(shells);
+    // What goes wrong would be printed into somebody's command line.
+    asked.try_complete(arguments.iter().cloned(), None).unwrap_or(true)
+}
+
+/// Every argument that takes the name of a group, or of something in it, says so in its value's name: `GROUP…`. So do
+/// those that take a diagnostic's code or a signal.
+fn with_names(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|verb| {
+        verb.mut_args(|argument| {
+            let name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+            match name {
+                Some(name) if name.starts_with("GROUP/") || name.starts_with("GROUP[/") => {
+                    argument.add(ArgValueCompleter::new(members))
+                }
+                Some(name) if name == "GROUP" || name.starts_with("GROUP|") => {
+                    argument.add(ArgValueCompleter::new(groups))
+                }
+                Some(name) if name == "CODE" => argument.add(ArgValueCompleter::new(codes)),
+                Some(name) if name == "SIGNAL" => argument.add(ArgValueCompleter::new(signals)),
+                _ => argument,
+            }
+        })
+    })
+}
+
+/// The shell hands over the whole line, of which only the word is passed on to here.
+fn scope() -> Scope {
+    if std::env::args_os().any(|word| word == "--user") { Scope::User } else { Scope::System }
+}
+
+fn groups(current: &OsStr) -> Vec<CompletionCandidate> {
+    let (_, outcome) = load(scope());
+    let groups = outcome.groups.iter().map(|group| {
+        let about = group.group.as_ref().and_then(|group| group.description.clone());
+        CompletionCandidate::new(group.name.as_str()).help(about.map(Into::into))
+    });
+    begin_with(current, groups)
+}
+
+fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
+    begin_with(current, Code::ALL.iter().map(|code| CompletionCandidate::new(code.text())))
+}
+
+fn signals(current: &OsStr) -> Vec<CompletionCandidate> {
+    begin_with(current, signal::names().map(CompletionCandidate::new))
+}
+
+/// Groups and their processes, by their units where those are typed; instances once an `@` was typed, as there may be
+/// hundreds.
+fn members(current: &OsStr) -> Vec<CompletionCandidate> {
+    let (_, outcome) = load(scope());
+    let typed = current.to_string_lossy();
+    let mut names = Vec::new();
+    for outcome in &outcome.groups {
+        names.push(outcome.name.to_string());
+        let Some(group) = outcome.group.as_ref().filter(|_| typed.starts_with(outcome.name.as_str())) else {
+            continue;
+        };
+        for member in status::members(group).into_iter().filter(|member| !member.label.contains('.')) {
+            let label = match member.label.split_once('@') {
+                Some((process, _)) if !typed.contains('@') => process,
+                _ => &member.label,
+            };
+            let between = if typed.starts_with(&format!("{}-", group.name)) { '-' } else { '/' };
+            names.push(format!("{}{between}{label}", group.name));
+        }
+    }
+    names.dedup();
+    begin_with(current, names.into_iter().map(CompletionCandidate::new))
+}
+
+fn begin_with(current: &OsStr, all: impl Iterator<Item = CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let typed = current.as_encoded_bytes();
+    all.filter(|candidate| candidate.get_value().as_encoded_bytes().starts_with(typed)).collect()
+}

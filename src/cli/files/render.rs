@@ -1,0 +1,99 @@
+//! `copse render`: the units that the generator would write.
+
+use std::fmt::Write as _;
+use std::io::stderr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::output_directory;
+use crate::basic::scope::Scope;
+use crate::cli::common::args::{Input, Loaded};
+use crate::cli::common::output;
+use crate::cli::common::output::Report;
+use crate::cli::{Exit, complain};
+use crate::generate;
+use crate::generate::Target;
+use crate::generator::load::Outcome;
+use crate::unit::{Entry, UnitTree};
+
+/// Show the units that group files become.
+#[derive(Debug, Args)]
+pub struct Render {
+    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for the standard input); all groups if none.
+    #[arg(value_name = "GROUP|FILE")]
+    group: Option<PathBuf>,
+
+    /// Write the units into this directory, and remove those that copse wrote there earlier.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    report: Report,
+}
+
+impl Render {
+    /// Prints the units, or writes them; diagnostics go to the standard error. A group with an error has no units;
+    /// the others' are shown all the same.
+    pub fn run(self, scope: Scope) -> Exit {
+        let loaded = match self.input.load(scope, self.group.as_slice()) {
+            Ok(loaded) => loaded,
+            Err(exit) => return exit,
+        };
+        let said = self.report.text(loaded.outcome.diagnostics(), &stderr());
+        let _ = std::io::Write::write_all(&mut stderr(), said.as_bytes());
+        let tree = units(&loaded);
+        let done = match &self.output {
+            None => output::print(&listing(&loaded, &tree)).map_err(|error| error.to_string()),
+            Some(directory) => {
+                let files = self.group.is_some().then(|| files(&loaded.outcome));
+                output_directory::write(directory, &tree, files.as_deref())
+            }
+        };
+        if let Err(why) = done {
+            complain(format_args!("{why}"));
+            return Exit::Failed;
+        }
+        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+    }
+}
+
+/// The units of all groups that are in order. Their names differ: that was checked.
+fn units(loaded: &Loaded) -> UnitTree {
+    let mut all = UnitTree::default();
+    for outcome in &loaded.outcome.groups {
+        if let Some(group) = &outcome.group {
+            let target = Target { systemd: loaded.systemd, static_target: outcome.static_target };
+            all.entries.extend(generate::generate(group, target).entries);
+        }
+    }
+    all
+}
+
+/// Like `systemctl cat`: each file below a line with the path that it would have.
+fn listing(loaded: &Loaded, tree: &UnitTree) -> String {
+    let base = loaded.directories.generator.as_deref().unwrap_or(Path::new(""));
+    let mut text = String::new();
+    let mut after_file = false;
+    for (path, entry) in &tree.entries {
+        let path = base.join(path);
+        let is_file = matches!(entry, Entry::File(_));
+        if !text.is_empty() && (after_file || is_file) {
+            text.push('\n');
+        }
+        let _ = match entry {
+            Entry::File(unit) => write!(text, "# {}\n{unit}", path.display()),
+            Entry::Link(target) => writeln!(text, "# {} → {}", path.display(), target.display()),
+        };
+        after_file = is_file;
+    }
+    text
+}
+
+/// The group files, as units name them.
+fn files(outcome: &Outcome) -> Vec<String> {
+    outcome.groups.iter().map(|group| group.path.display().to_string()).collect()
+}

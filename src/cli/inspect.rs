@@ -1,0 +1,6 @@
+//! cli/inspect
+
+pub(crate) mod logs;
+pub(crate) mod plan;
+pub(crate) mod status;
+pub(crate) mod wait;

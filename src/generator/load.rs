@@ -1,0 +1,295 @@
+//! From directories to groups: what the generator, `check` and `render` have in common.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::installed::Installed;
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::scope::{Directories, Scope};
+use crate::generate;
+use crate::group_file::discover;
+use crate::group_file::discover::{Found, FoundGroup, Source};
+use crate::model;
+use crate::model::{Context, Group};
+use crate::state::history::Overrides;
+use crate::unit::name;
+use crate::unit::name::GroupName;
+
+/// All groups, and all that is wrong with them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    /// By name.
+    pub groups: Vec<GroupOutcome>,
+    /// About what belongs to no group: a directory that can't be read, a file whose stem can't be a name.
+    pub diagnostics: Diagnostics,
+}
+
+/// What became of one group file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupOutcome {
+    /// The stem of the file's name.
+    pub name: GroupName,
+    /// The group file, as its author knows it (without `$COPSE_ROOT`).
+    pub path: PathBuf,
+    /// Its texts, unless a file couldn't be read.
+    pub source: Option<Source>,
+    /// What it means. `None` where `diagnostics` holds an error, and where the file is a link that leads nowhere.
+    pub group: Option<Group>,
+    /// A `G.target` with `X-CopseGroup=yes` is installed: units fill it (see [`crate::generate::Target`]).
+    pub static_target: bool,
+    /// A `G.target` that has nothing to do with copse is installed by a package: no file of that name may be
+    /// generated, not even to show an error.
+    pub foreign_target: bool,
+    /// What administrators and packages say about its units, where there is a `group`.
+    pub overrides: Overrides,
+    /// What is wrong with it, in the order of the text.
+    pub diagnostics: Diagnostics,
+}
+
+impl Outcome {
+    /// Everything that is wrong, what belongs to no group first.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().chain(self.groups.iter().flat_map(|group| group.diagnostics.iter()))
+    }
+
+    /// Whether anything is an error; warnings and notes don't count.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.has_errors() || self.groups.iter().any(|group| group.diagnostics.has_errors())
+    }
+}
+
+/// Finds and reads all groups of these directories, and checks them against each other and against installed units.
+#[must_use]
+pub fn load(directories: &Directories, context: &Context) -> Outcome {
+    resolve(discover::find(directories), directories, context)
+}
+
+/// As [`load`], but the named files instead of those in the directories. They are checked against each other and
+/// against installed units; where they are and who may write them doesn't matter.
+#[must_use]
+pub fn load_files(paths: &[&Path], directories: &Directories, context: &Context) -> Outcome {
+    resolve(discover::named(paths), directories, context)
+}
+
+/// Reads what was found, and checks it.
+#[must_use]
+pub fn resolve(found: Found, directories: &Directories, context: &Context) -> Outcome {
+    let mut checks = Checks::new(directories);
+    let groups = found.groups.into_iter().map(|group| checks.read(group, context)).collect();
+    Outcome { groups, diagnostics: found.diagnostics }
+}
+
+/// What groups are checked against: what is installed, and the groups before them.
+#[derive(Debug)]
+pub struct Checks {
+    installed: Installed,
+    /// The good groups, and which of them makes a unit.
+    groups: Vec<GroupName>,
+    taken: HashMap<String, usize>,
+    /// The runtime directories of groups, the file of each, and whether it stays.
+    directories: BTreeMap<String, (Arc<Path>, bool)>,
+}
+
+impl Checks {
+    /// No group yet.
+    #[must_use]
+    pub fn new(directories: &Directories) -> Self {
+        Self {
+            installed: Installed::read(directories),
+            groups: Vec::new(),
+            taken: HashMap::new(),
+            directories: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a group and checks it. To be called in the order of their names: of two that make the same unit the
+    /// first is right.
+    pub fn read(&mut self, found: FoundGroup, context: &Context) -> GroupOutcome {
+        let mut outcome = read(found, context);
+        let target = name::target(&outcome.name);
+        outcome.static_target = self.installed.is_static(&target);
+        outcome.foreign_target = !outcome.static_target && self.installed.hidden_by(&target).is_some();
+        self.names(&mut outcome, &target);
+        self.directories(&mut outcome);
+        let wanted_by = outcome.group.as_ref().map_or(&[][..], |group| &group.wanted_by);
+        if outcome.static_target && !wanted_by.is_empty() {
+            let wanting = self.installed.wanting(&target);
+            let left = wanted_by.iter().find(|unit| !wanting.contains(unit));
+            let written = || model::place_of(outcome.source.as_ref()?, &[], &["wanted-by"]);
+            let diagnostic = left
+                .zip(outcome.group.as_ref())
+                .map(|(unit, group)| wanted_otherwise(written().unwrap_or_else(|| group.place.clone()), &target, unit));
+            diagnostic.into_iter().for_each(|diagnostic| outcome.diagnostics.push(diagnostic));
+        }
+        outcome.diagnostics.sort();
+        outcome
+    }
+
+    /// The good group that makes `unit`, if it is another one than `group`.
+    #[must_use]
+    pub fn other(&self, unit: &str, group: &GroupName) -> Option<&GroupName> {
+        self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
+    }
+
+    /// Whether `target` is installed and to be filled (see [`crate::generate::Target`]).
+    #[must_use]
+    pub fn is_static(&self, target: &str) -> bool {
+        self.installed.is_static(target)
+    }
+
+    /// Whether an administrator masked `target`.
+    #[must_use]
+    pub fn is_masked(&self, target: &str) -> bool {
+        self.installed.is_masked(target)
+    }
+
+    /// What administrators and packages say about these units, which [`generate::unit_names`] lists.
+    pub fn overrides(&mut self, names: &[String]) -> Overrides {
+        self.installed.overrides(names)
+    }
+
+    fn names(&mut self, outcome: &mut GroupOutcome, target: &str) {
+        let Some(group) = &outcome.group else { return };
+        let names = match guarded(&outcome.path, || generate::unit_names(group)) {
+            Ok(names) => names,
+            Err(diagnostic) => {
+                outcome.diagnostics.push(diagnostic);
+                outcome.group = None;
+                return;
+            }
+        };
+        for unit in &names {
+            if let Some(other) = self.taken.get(unit).map(|at| &self.groups[*at]) {
+                let message = format!("`{unit}` is a unit of group `{other}` already");
+                let help = "rename the process, or one of the groups";
+                outcome.diagnostics.push(Diagnostic::new(Code::UnitName, place(group, unit), message).help(help));
+            } else if !(outcome.static_target && unit == target)
+                && let Some(hidden) = self.installed.hidden_by(unit)
+            {
+                let message = format!("`{unit}` would hide the installed unit `{}`", hidden.display());
+                let help = format!("rename it; or put a `{unit}` of your own in /etc/systemd, which wins over both");
+                outcome.diagnostics.push(Diagnostic::new(Code::Clash, place(group, unit), message).help(help));
+            }
+        }
+        if outcome.diagnostics.has_errors() {
+            outcome.group = None;
+        } else {
+            outcome.overrides = self.installed.overrides(&names);
+            self.taken.extend(names.into_iter().map(|unit| (unit, self.groups.len())));
+            self.groups.push(outcome.name.clone());
+        }
+    }
+
+    /// A runtime directory is removed with all below it when its service stops, and that of a whole group when the group
+    /// does: another group's files in it are gone then.
+    fn directories(&mut self, outcome: &mut GroupOutcome) {
+        let (Some(group), Some(source)) = (&outcome.group, &outcome.source) else { return };
+        let own = model::runtime_directories(group);
+        for directory in &own {
+            let path = directory.path.as_str();
+            let above = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
+            let below =
+                || self.directories.range(format!("{path}/")..).next().filter(|(other, _)| is_below(other, path));
+            let met = above.filter_map(|above| self.directories.get_key_value(above)).next().or_else(below);
+            let Some((other, (file, _))) = met.filter(|(_, (_, stays))| !(*stays && directory.stays)) else { continue };
+            let place = model::place_of(source, &directory.table(), &["runtime-directory"]);
+            let place = place.or_else(|| model::place_of(source, &["defaults"], &["runtime-directory"]));
+            let place = place.unwrap_or_else(|| group.place.clone());
+            outcome.diagnostics.push(same_directory(place, group.scope, path, other, file));
+        }
+        let file: Arc<Path> = outcome.path.as_path().into();
+        for directory in own {
+            self.directories.entry(directory.path).or_insert_with(|| (Arc::clone(&file), directory.stays));
+        }
+    }
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn same_directory(place: Place, scope: Scope, path: &str, other: &str, file: &Path) -> Diagnostic {
+    let base = match scope {
+        Scope::System => "/run",
+        Scope::User => "$XDG_RUNTIME_DIR",
+    };
+    let (file, fate) = (file.display(), "a runtime directory is removed when what it belongs to stops");
+    let message = match path {
+        _ if path == other => format!("the runtime directory `{base}/{path}` is that of `{file}` as well: {fate}"),
+        _ if is_below(path, other) => {
+            format!("the runtime directory `{base}/{path}` is below `{base}/{other}` of `{file}`: {fate}")
+        }
+        _ => format!("the runtime directory `{base}/{path}` is above `{base}/{other}` of `{file}`: {fate}"),
+    };
+    Diagnostic::new(Code::SameDirectory, place, message)
+        .help("give it another name in one of the two, such as `\"{group}\"`")
+}
+
+fn wanted_otherwise(place: Place, target: &str, unit: &str) -> Diagnostic {
+    let message =
+        format!("`wanted-by` has no effect: `{target}` is installed, and its own `[Install]` doesn't name `{unit}`");
+    let help = format!("add `WantedBy={unit}` there and `systemctl enable {target}`");
+    Diagnostic::new(Code::StaticTarget, place, message).help(help)
+}
+
+fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
+    let FoundGroup { name, path, source, mut diagnostics } = found;
+    let mut group = None;
+    if let Some(source) = &source {
+        match guarded(&path, || model::read(source, context)) {
+            Ok((read, wrong)) => {
+                diagnostics.extend(wrong);
+                group = read.filter(|_| !diagnostics.has_errors());
+            }
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
+    }
+    let overrides = Overrides::default();
+    GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, overrides, diagnostics }
+}
+
+/// Where the process or setup step is defined that `unit` belongs to.
+fn place<'g>(group: &'g Group, unit: &str) -> &'g Place {
+    let processes = group.processes.iter().map(|(name, process)| (name, &process.place));
+    let setup = group.setup.iter().map(|(name, setup)| (name, &setup.place));
+    let of = |process| unit.strip_prefix(name::stem(&group.name, process).as_str());
+    processes
+        .chain(setup)
+        .find(|(process, _)| of(process).is_some_and(|rest| rest.starts_with(['@', '.'])))
+        .map_or(&group.place, |(_, place)| place)
+}
+
+/// Runs `work`, which is about the file at `path`; a panic, which is a mistake in copse, becomes a diagnostic, so that
+/// one group can't take the others along.
+///
+/// # Errors
+/// Where it panicked.
+pub fn guarded<T>(path: &Path, work: impl FnOnce() -> T) -> Result<T, Diagnostic> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let said = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let said = said.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Diagnostic::file(Code::Internal, path, format!("a mistake in copse itself: {said}"))
+            .help("please report it, with this file")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_diagnostic() {
+        let path = Path::new("/etc/copse/a.toml");
+        assert_eq!(guarded(path, || 1), Ok(1));
+        for diagnostic in [
+            guarded(path, || -> u8 { panic!("the {}", "reason") }).unwrap_err(),
+            guarded(path, || -> u8 { panic!("the reason") }).unwrap_err(),
+        ] {
+            assert_eq!(diagnostic.code, Code::Internal);
+            assert_eq!(diagnostic.message, "a mistake in copse itself: the reason");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! model/check
+
+pub(crate) mod locate;
+pub(crate) mod ports;
+pub(crate) mod probes;
+pub(crate) mod unit_names;
+pub(crate) mod unsupported;
+pub(crate) mod wanted_by;

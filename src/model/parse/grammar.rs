@@ -1,0 +1,255 @@
+//! The grammars of single words that directives take.
+
+use crate::group_file::keys::Kind;
+
+/// Linux' signals by name; `SIGRTMIN+3` and the like are taken too.
+pub const SIGNALS: &[&str] = &[
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
+/// The names of exit statuses in systemd.exec(5), "Process Exit Codes".
+pub const STATUSES: &[&str] = &[
+    "SUCCESS",
+    "FAILURE",
+    "INVALIDARGUMENT",
+    "NOTIMPLEMENTED",
+    "NOPERMISSION",
+    "NOTINSTALLED",
+    "NOTCONFIGURED",
+    "NOTRUNNING",
+    "USAGE",
+    "DATAERR",
+    "NOINPUT",
+    "NOUSER",
+    "NOHOST",
+    "UNAVAILABLE",
+    "SOFTWARE",
+    "OSERR",
+    "OSFILE",
+    "CANTCREAT",
+    "IOERR",
+    "TEMPFAIL",
+    "PROTOCOL",
+    "NOPERM",
+    "CONFIG",
+    "CHDIR",
+    "NICE",
+    "FDS",
+    "EXEC",
+    "MEMORY",
+    "LIMITS",
+    "OOM_ADJUST",
+    "SIGNAL_MASK",
+    "STDIN",
+    "STDOUT",
+    "CHROOT",
+    "IOPRIO",
+    "TIMERSLACK",
+    "SECUREBITS",
+    "SETSCHEDULER",
+    "CPUAFFINITY",
+    "GROUP",
+    "USER",
+    "CAPABILITIES",
+    "CGROUP",
+    "SETSID",
+    "CONFIRM",
+    "STDERR",
+    "PAM",
+    "NETWORK",
+    "NAMESPACE",
+    "NO_NEW_PRIVILEGES",
+    "SECCOMP",
+    "SELINUX_CONTEXT",
+    "PERSONALITY",
+    "APPARMOR",
+    "ADDRESS_FAMILIES",
+    "RUNTIME_DIRECTORY",
+    "CHOWN",
+    "SMACK_PROCESS_LABEL",
+    "KEYRING",
+    "STATE_DIRECTORY",
+    "CACHE_DIRECTORY",
+    "LOGS_DIRECTORY",
+    "CONFIGURATION_DIRECTORY",
+    "NUMA_POLICY",
+    "CREDENTIALS",
+    "BPF",
+    "EXCEPTION",
+];
+
+/// The capabilities of capabilities(7).
+pub const CAPABILITIES: &[&str] = &[
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_DAC_READ_SEARCH",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETUID",
+    "CAP_SETPCAP",
+    "CAP_LINUX_IMMUTABLE",
+    "CAP_NET_BIND_SERVICE",
+    "CAP_NET_BROADCAST",
+    "CAP_NET_ADMIN",
+    "CAP_NET_RAW",
+    "CAP_IPC_LOCK",
+    "CAP_IPC_OWNER",
+    "CAP_SYS_MODULE",
+    "CAP_SYS_RAWIO",
+    "CAP_SYS_CHROOT",
+    "CAP_SYS_PTRACE",
+    "CAP_SYS_PACCT",
+    "CAP_SYS_ADMIN",
+    "CAP_SYS_BOOT",
+    "CAP_SYS_NICE",
+    "CAP_SYS_RESOURCE",
+    "CAP_SYS_TIME",
+    "CAP_SYS_TTY_CONFIG",
+    "CAP_MKNOD",
+    "CAP_LEASE",
+    "CAP_AUDIT_WRITE",
+    "CAP_AUDIT_CONTROL",
+    "CAP_SETFCAP",
+    "CAP_MAC_OVERRIDE",
+    "CAP_MAC_ADMIN",
+    "CAP_SYSLOG",
+    "CAP_WAKE_ALARM",
+    "CAP_BLOCK_SUSPEND",
+    "CAP_AUDIT_READ",
+    "CAP_PERFMON",
+    "CAP_BPF",
+    "CAP_CHECKPOINT_RESTORE",
+];
+
+/// Whether `word` can stand in a list of that kind: of exit statuses, or of capabilities.
+#[must_use]
+pub fn word_is_valid(kind: Kind, word: &str) -> bool {
+    match kind {
+        Kind::Statuses if word.starts_with(|c: char| c.is_ascii_digit()) => word.parse::<u8>().is_ok(),
+        Kind::Statuses => STATUSES.contains(&word) || is_signal(word),
+        // Its number, as in /proc/PID/status, means the same to systemd; nobody writes that.
+        _ => CAPABILITIES.contains(&word.to_ascii_uppercase().as_str()),
+    }
+}
+
+/// The words of a kind, for suggestions.
+pub fn words(kind: Kind) -> impl Iterator<Item = &'static str> {
+    let (first, second) = match kind {
+        Kind::Statuses => (STATUSES, SIGNALS),
+        Kind::Signal => (SIGNALS, [].as_slice()),
+        _ => (CAPABILITIES, [].as_slice()),
+    };
+    first.iter().chain(second).copied()
+}
+
+/// Whether `text` is a signal's name.
+fn is_signal(text: &str) -> bool {
+    // From SIGRTMIN, 34, to SIGRTMAX, 64.
+    let real_time = |prefix| {
+        let offset: Option<&str> = text.strip_prefix(prefix);
+        offset.is_some_and(|offset| is_number(offset) && offset.parse::<u8>().is_ok_and(|offset| offset <= 30))
+    };
+    SIGNALS.contains(&text)
+        || matches!(text, "SIGRTMIN" | "SIGRTMAX")
+        || real_time("SIGRTMIN+")
+        || real_time("SIGRTMAX-")
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 19 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether `text` is a value of a kind that takes one word.
+#[must_use]
+pub fn scalar_is_valid(kind: Kind, text: &str) -> bool {
+    let percent = |text: &str| text.strip_suffix('%').filter(|number| is_number(number)).map(str::to_owned);
+    let share = |text: &str| percent(text).is_some_and(|number| number.parse::<u8>().is_ok_and(|share| share <= 100));
+    match kind {
+        Kind::Size => text == "infinity" || share(text) || is_size(text),
+        Kind::Percent => percent(text).is_some_and(|number| number.contains(|c| ('1'..='9').contains(&c))),
+        Kind::Tasks => text == "infinity" || is_number(text) || share(text),
+        Kind::Limit => text.splitn(2, ':').all(|part| part == "infinity" || is_number(part)),
+        Kind::Mode => (3..=5).contains(&text.len()) && text.chars().all(|c| ('0'..='7').contains(&c)),
+        Kind::Signal => is_signal(text),
+        _ => user_is_valid(text),
+    }
+}
+
+/// Bytes, with a fraction where there is a suffix: `1.5G` (parse_size() of systemd, powers of 1024).
+fn is_size(text: &str) -> bool {
+    let number = text.strip_suffix(['B', 'K', 'M', 'G', 'T', 'P', 'E']);
+    match (number, number.and_then(|number| number.split_once('.'))) {
+        (Some(_), Some((whole, fraction))) => is_number(whole) && is_number(fraction),
+        (number, _) => is_number(number.unwrap_or(text)),
+    }
+}
+
+/// As systemd takes it in its relaxed mode, less what no one means: no blank, colon or slash, not starting with a dash.
+fn user_is_valid(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+        && text.len() <= 256
+        && chars.all(|c| c.is_ascii_alphanumeric() || "_.-$".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_systemd_takes_and_some_that_it_does_not() {
+        for (kind, good, bad) in [
+            (
+                Kind::Size,
+                &["0", "512M", "1.5G", "10B", "50%", "infinity"][..],
+                &["1.5", "1.G", ".5G", "200%", "5X", "M"][..],
+            ),
+            (Kind::Tasks, &["5", "100%", "infinity"], &["101%", "-1", "5M"]),
+            (Kind::Percent, &["50%", "250%"], &["0%", "50", "%"]),
+            (Kind::Signal, &["SIGTERM", "SIGRTMIN+30", "SIGRTMAX-0"], &["TERM", "SIGRTMIN+31", "SIGRTMIN+"]),
+            (Kind::User, &["www-data", "_apt", "0", "host$"], &["", "-x", "a b", "a:b", "a/b", "%u"]),
+        ] {
+            good.iter().for_each(|text| assert!(scalar_is_valid(kind, text), "{kind:?} {text}"));
+            bad.iter().for_each(|text| assert!(!scalar_is_valid(kind, text), "{kind:?} {text}"));
+        }
+        for (kind, good, bad) in [
+            (Kind::Statuses, &["0", "255", "TEMPFAIL", "SIGKILL"][..], &["256", "-1", "tempfail", "SIGTEMR"][..]),
+            (Kind::Capabilities, &["CAP_KILL", "cap_net_raw"], &["KILL", "CAP_NET_BIND", "CAP_"]),
+        ] {
+            good.iter().for_each(|word| assert!(word_is_valid(kind, word), "{kind:?} {word}"));
+            bad.iter().for_each(|word| assert!(!word_is_valid(kind, word), "{kind:?} {word}"));
+        }
+    }
+}

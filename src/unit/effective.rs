@@ -1,0 +1,244 @@
+//! What a unit's files say together, and how two such definitions of it differ.
+//!
+//! systemd merges a unit from its file (an instance without one of its own: its template's) and drop-ins from many
+//! places (systemd.unit(5)). What copse generates and what others laid over it are merged here in the same way, for the
+//! files of today and for those of any earlier time, so that both can be compared. Only what systemd acts upon counts:
+//! comments, `Documentation=`, `SourcePath=` and `X-…=` don't, nor does the order of dependencies, nor a line that a
+//! later one replaces.
+
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::lines::{Line, lines};
+use super::name::{drop_in_directories, template_of};
+use super::{Entry, UnitTree};
+use crate::basic::diagnostic::SourceFile;
+use crate::state::history::Overrides;
+
+use self::merge::Merge;
+
+/// All files that have a say about the units of a group.
+#[derive(Debug, Default)]
+pub struct Definitions<'t> {
+    /// Unit files by name. The first that was added counts.
+    files: BTreeMap<&'t str, &'t str>,
+    /// Drop-ins: directory (`web.service`, `service`) → file name → the text, and the place in the order of unit
+    /// directories.
+    drop_ins: BTreeMap<&'t str, BTreeMap<&'t str, (usize, &'t str)>>,
+    /// Links in `UNIT.wants/`: what wants → what is wanted.
+    wants: BTreeMap<&'t str, BTreeSet<&'t str>>,
+    /// The units that are generated, and copse's own that are completed.
+    units: BTreeSet<&'t str>,
+    /// What was asked for before, by the name that all units of the same definition have in common.
+    known: RefCell<HashMap<String, Arc<Definition>>>,
+}
+
+/// What one unit is, as systemd understands it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Definition {
+    /// Section and name → its values: one for a directive of which the last line counts, each line of a list.
+    directives: BTreeMap<(String, String), Vec<String>>,
+    /// An administrator masked it: an empty unit file (or a link to `/dev/null`) hides it.
+    pub masked: bool,
+}
+
+/// A directive that isn't the same in two definitions of a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// `Service`
+    pub section: String,
+    /// `RestartSec`
+    pub name: String,
+    /// The values that it has no more: one, or one for each line of a list. Empty: it wasn't there, was reset to its
+    /// default, or only got more. All of its values where they are only in another order.
+    pub old: Vec<String>,
+    /// The values that are new, likewise.
+    pub new: Vec<String>,
+}
+
+impl<'t> Definitions<'t> {
+    /// The units that copse generates, with what others have laid over them.
+    #[must_use]
+    pub fn new(tree: &'t UnitTree, overrides: &'t Overrides) -> Self {
+        let mut all = Self::default();
+        let mut directories: Vec<&Path> = Vec::new();
+        let mut place = |path: &'t Path, from_unit: usize| {
+            // Of a unit file its directory, of a drop-in the one above.
+            let directory = path.ancestors().nth(from_unit).unwrap_or(path);
+            directories.iter().position(|known| *known == directory).unwrap_or_else(|| {
+                directories.push(directory);
+                directories.len() - 1
+            })
+        };
+        let mut add = |all: &mut Self, files: &'t [Arc<SourceFile>], from: usize| {
+            for file in files {
+                let drop_in = drop_in_of(&file.path);
+                let rank = from + place(&file.path, if drop_in.is_some() { 2 } else { 1 });
+                match (drop_in, file.path.file_name().and_then(|name| name.to_str())) {
+                    (Some((directory, name)), _) => all.drop_in(directory, name, rank, &file.text),
+                    (None, Some(name)) => drop(all.files.entry(name).or_insert(&file.text)),
+                    (None, None) => {}
+                }
+            }
+        };
+        add(&mut all, &overrides.above, 0);
+        // There are never that many unit directories.
+        const GENERATOR: usize = 1 << 16;
+        for (path, entry) in &tree.entries {
+            match (path.split_once('/'), entry) {
+                (None, Entry::File(text)) => {
+                    all.units.insert(path);
+                    all.files.entry(path).or_insert(text);
+                }
+                (Some((directory, name)), Entry::File(text)) => {
+                    if let Some(unit) = directory.strip_suffix(".d") {
+                        all.units.insert(unit);
+                        all.drop_in(unit, name, GENERATOR, text);
+                    }
+                }
+                (Some((directory, name)), Entry::Link(_)) => {
+                    if let Some(unit) = directory.strip_suffix(".wants") {
+                        all.wants.entry(unit).or_default().insert(name);
+                    }
+                }
+                (None, Entry::Link(_)) => {}
+            }
+        }
+        add(&mut all, &overrides.below, GENERATOR + 1);
+        all
+    }
+
+    fn drop_in(&mut self, directory: &'t str, name: &'t str, rank: usize, text: &'t str) {
+        self.drop_ins.entry(directory).or_default().entry(name).or_insert((rank, text));
+    }
+
+    /// What `unit` is; `None` where there is no file for it.
+    #[must_use]
+    pub fn unit(&self, unit: &str) -> Option<Arc<Definition>> {
+        let name = self.common_name(unit);
+        if let Some(known) = self.known.borrow().get(&name) {
+            return Some(Arc::clone(known));
+        }
+        let definition = Arc::new(self.merge(&name)?);
+        self.known.borrow_mut().insert(name, Arc::clone(&definition));
+        Some(definition)
+    }
+
+    /// The template of an instance that nothing is said about by its own name; a thousand of them are one definition.
+    fn common_name(&self, unit: &str) -> String {
+        let Some(template) = template_of(unit) else { return unit.to_owned() };
+        let of_template = drop_in_directories(&template);
+        let own = drop_in_directories(unit);
+        let mut own = own.iter().filter(|name| !of_template.contains(name));
+        match self.files.contains_key(unit) || own.any(|name| self.drop_ins.contains_key(name.as_str())) {
+            true => unit.to_owned(),
+            false => template,
+        }
+    }
+
+    fn merge(&self, unit: &str) -> Option<Definition> {
+        let mut files = self.drop_ins_of(unit);
+        let file = self.file(unit);
+        if file.is_none() && !self.units.contains(unit) {
+            return None;
+        }
+        // A static template of copse's own has only drop-ins here; its file is the same before and after.
+        files.insert(0, file.unwrap_or_default());
+        let mut merge = Merge::default();
+        files.into_iter().for_each(|text| merge.file(text));
+        let mut definition =
+            Definition { directives: merge.directives(), masked: file.is_some_and(|text| text.trim().is_empty()) };
+        if let Some(wanted) = self.wants.get(unit) {
+            let wants = definition.directives.entry(("Unit".to_owned(), "Wants".to_owned())).or_default();
+            wants.extend(wanted.iter().map(ToString::to_string));
+            wants.sort();
+            wants.dedup();
+        }
+        Some(definition)
+    }
+
+    /// Whether `target` wants `unit`, by a link of copse's.
+    #[must_use]
+    pub fn wants(&self, target: &str, unit: &str) -> bool {
+        self.wants.get(target).is_some_and(|wanted| wanted.contains(unit))
+    }
+
+    /// Whether the units aren't all the same in `other`.
+    #[must_use]
+    pub fn differ(&self, other: &Self) -> bool {
+        let units: BTreeSet<_> = self.units.union(&other.units).collect();
+        self.wants != other.wants || units.into_iter().any(|unit| self.unit(unit) != other.unit(unit))
+    }
+
+    /// The text of the unit's own file, or of its template's.
+    fn file(&self, unit: &str) -> Option<&'t str> {
+        let own = self.files.get(unit).copied();
+        own.or_else(|| self.files.get(template_of(unit)?.as_str()).copied())
+    }
+
+    /// The texts of its drop-ins, in the order in which they count: by file name. Of several with the same name only
+    /// the first counts: by unit directory, then the more specific.
+    fn drop_ins_of(&self, unit: &str) -> Vec<&'t str> {
+        let mut found: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+        let directories = drop_in_directories(unit);
+        for (name, file) in directories.iter().filter_map(|name| self.drop_ins.get(name.as_str())).flatten() {
+            found
+                .entry(name)
+                .and_modify(|known| *known = if file.0 < known.0 { *file } else { *known })
+                .or_insert(*file);
+        }
+        found.into_values().map(|(_, text)| text).collect()
+    }
+}
+
+/// `web.service` and `10-local.conf` of `/etc/systemd/system/web.service.d/10-local.conf`.
+fn drop_in_of(path: &Path) -> Option<(&str, &str)> {
+    let directory = path.parent()?.file_name()?.to_str()?.strip_suffix(".d")?;
+    Some((directory, path.file_name()?.to_str()?))
+}
+
+impl Definition {
+    /// Section, name and values of all that counts, sorted.
+    pub fn directives(&self) -> impl Iterator<Item = (&str, &str, &[String])> {
+        self.directives.iter().map(|((section, name), values)| (section.as_str(), name.as_str(), values.as_slice()))
+    }
+
+    /// The values of a directive; empty where it isn't there.
+    #[must_use]
+    pub fn values(&self, section: &str, name: &str) -> &[String] {
+        // A map whose keys are pairs of owned texts can't be asked for borrowed ones.
+        self.directives.get(&(section.to_owned(), name.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is different in `new`, sorted by section and name.
+    #[must_use]
+    pub fn difference(&self, new: &Self) -> Vec<Difference> {
+        let keys: BTreeSet<_> = self.directives.keys().chain(new.directives.keys()).collect();
+        let values = |of: &Self, key| of.directives.get(key).cloned().unwrap_or_default();
+        keys.into_iter()
+            .filter(|key| self.directives.get(*key) != new.directives.get(*key))
+            .map(|key| {
+                let (old, new) = apart(values(self, key), values(new, key));
+                Difference { section: key.0.clone(), name: key.1.clone(), old, new }
+            })
+            .collect()
+    }
+}
+
+/// What only the one and only the other has: of twenty variables one changed, and instances that have values of their
+/// own changed alike.
+fn apart(old: Vec<String>, new: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let only = |these: &[String], others: &[String]| -> Vec<String> {
+        these.iter().filter(|value| !others.contains(value)).cloned().collect()
+    };
+    match (only(&old, &new), only(&new, &old)) {
+        (none, nothing) if none.is_empty() && nothing.is_empty() => (old, new),
+        apart => apart,
+    }
+}
