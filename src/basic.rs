@@ -8,4 +8,6 @@ pub mod local_time;
 pub mod scope;
 pub mod signal;
 pub mod suggest;
+#[cfg(feature = "cli")]
+pub mod terminal;
 pub mod time_span;

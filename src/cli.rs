@@ -14,16 +14,14 @@ mod remote;
 mod run;
 mod verb_hints;
 
+use self::common::output::complain;
 use std::ffi::OsString;
-use std::future::Future;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use self::common::exit::Exit;
 
-use crate::basic::diagnostic;
 use crate::basic::scope::Scope;
-use crate::manager::{Connected, connect};
 
 const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: copse.toml(5). copse(7) is the picture of it all, copse(1) says more of \
                           each verb.";
@@ -152,68 +150,5 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Run(run) => run.run(scope),
         Verb::Import(import) => import.run(scope),
         Verb::Internal(internal) => internal.run(scope),
-    }
-}
-
-/// The systemctl(1) of a scope, for commands that help.
-fn systemctl(scope: Scope) -> &'static str {
-    match scope {
-        Scope::System => "systemctl",
-        Scope::User => "systemctl --user",
-    }
-}
-
-/// This command in a scope, for commands that help.
-fn copse(scope: Scope) -> &'static str {
-    match scope {
-        Scope::System => "copse",
-        Scope::User => "copse --user",
-    }
-}
-
-/// How long lasts what is written below `/run`, or a user's own part of it, which goes with the last session.
-fn passing(scope: Scope) -> &'static str {
-    match scope {
-        Scope::System => "until the next boot",
-        Scope::User => "until your last session ends",
-    }
-}
-
-/// Says on the standard error what went wrong with the command itself.
-fn complain(what: std::fmt::Arguments<'_>) {
-    say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));
-}
-
-/// Writes a line to the standard error. Whose terminal is gone is told nothing, and loses nothing.
-fn say(line: &str) {
-    use std::io::Write as _;
-
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// Says so, and that the verb failed.
-fn failed(error: &dyn std::fmt::Display) -> Exit {
-    complain(format_args!("{error}"));
-    Exit::Failed
-}
-
-/// Runs what a verb does with the service manager, if that can be reached.
-fn with_manager(scope: Scope, verb: impl AsyncFnOnce(Connected) -> Exit) -> Exit {
-    block_on(async move {
-        match connect(scope).await {
-            Ok(systemd) => verb(systemd).await,
-            Err(error) => failed(&error),
-        }
-    })
-}
-
-/// Runs a verb's future to its end, on this thread.
-fn block_on<F: Future<Output = Exit>>(future: F) -> Exit {
-    match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
-        Ok(runtime) => runtime.block_on(future),
-        Err(error) => {
-            common::sd_daemon::line(common::sd_daemon::Level::Error, format_args!("no event loop: {error}"));
-            Exit::Failed
-        }
     }
 }

@@ -10,41 +10,13 @@ pub mod render;
 #[cfg(test)]
 mod tests;
 
+use crate::change::observe::state::{State, Whole};
 use std::path::PathBuf;
 
-pub use crate::change::observe::members::{Kind, Member, Start, all_members, label, members, with_found};
+use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::plan::Reason;
 use crate::manager::details::Details;
 use crate::manager::unit::Listed;
-
-/// What a unit's state means to its group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It is up, also while it reloads.
-    Up,
-    /// It ran and ended well by itself, or is a setup step that succeeded.
-    Done,
-    /// A `Condition…=` or `ExecCondition=` left it out.
-    Skipped,
-    /// An administrator masked it.
-    Masked,
-    /// It waits for its manager, a person or a timer to start it.
-    Idle,
-    /// It should be up, and was stopped or never started.
-    Stopped,
-    /// It is on its way up.
-    Starting,
-    /// It ended badly and systemd is going to start it again.
-    Restarting,
-    /// It is on its way down.
-    Stopping,
-    /// It failed and isn't started again by itself: how it ended.
-    Failed(String),
-    /// systemd can't run it: the `LoadState=`.
-    NotLoaded(String),
-    /// An `Assert…=` refused it.
-    Refused,
-}
 
 /// A member of a group, as it is now.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,22 +43,9 @@ impl Row {
     /// What is seen of a member; nothing is compared with its file yet.
     #[must_use]
     pub fn new(member: Member, listed: Listed, details: Option<Details>) -> Self {
-        let state = state(&member, &listed, details.as_ref());
+        let state = State::of(&member, &listed, details.as_ref());
         Self { member, listed, details, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
     }
-}
-
-/// What the units say that stand for the group as a whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Whole {
-    /// `G.target`
-    pub target: Listed,
-    /// `copse-ready@G.service`, the readiness gate.
-    pub gate: Listed,
-    /// The gate's status text: what it waits for.
-    pub waits_for: String,
-    /// `copse-failed@G.target` is active: the group failed as a whole (`failure-policy = "stop"`).
-    pub gave_up: bool,
 }
 
 /// One word about a group.
@@ -164,38 +123,6 @@ pub struct Resources {
     pub cpu_nsec: Option<u64>,
     /// `TasksCurrent=`
     pub tasks: Option<u64>,
-}
-
-/// What a member's state means.
-#[must_use]
-pub fn state(member: &Member, listed: &Listed, details: Option<&Details>) -> State {
-    let at_rest = || resting(member, details);
-    match (listed.active_state.as_str(), listed.sub_state.as_str(), listed.job.as_deref()) {
-        ("active", ..) if listed.job.as_deref() == Some("stop") => State::Stopping,
-        ("active", "exited", _) if member.kind == Kind::Setup => State::Done,
-        ("active" | "reloading" | "refreshing" | "maintenance", ..) => State::Up,
-        (_, "auto-restart" | "auto-restart-queued", _) => State::Restarting,
-        (_, "failed-before-auto-restart" | "dead-before-auto-restart", _) => State::Restarting,
-        ("deactivating", ..) => State::Stopping,
-        ("activating", ..) | (_, _, Some("start" | "restart" | "verify-active")) => State::Starting,
-        ("failed", ..) => State::Failed(details.map_or_else(String::new, Details::end)),
-        _ => match listed.load_state.as_str() {
-            "masked" => State::Masked,
-            "loaded" | "merged" | "stub" => at_rest(),
-            state => State::NotLoaded(state.to_owned()),
-        },
-    }
-}
-
-/// What it means that a unit is inactive.
-fn resting(member: &Member, details: Option<&Details>) -> State {
-    match details {
-        Some(details) if details.condition_failed || details.result == "exec-condition" => State::Skipped,
-        Some(details) if details.assertion_failed => State::Refused,
-        _ if member.start != Start::Auto => State::Idle,
-        Some(details) if details.ended_by_itself() => State::Done,
-        _ => State::Stopped,
-    }
 }
 
 /// The word about a group, and what it rests on.

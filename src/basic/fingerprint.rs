@@ -11,11 +11,9 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-
-use crate::notify::failure::Failure;
 
 /// Changes whenever the meaning of the bytes does.
 const VERSION: &[u8] = b"copse-notify once 1";
@@ -33,12 +31,20 @@ pub struct Step<'a> {
     pub credentials: Option<&'a OsStr>,
 }
 
+/// An input that cannot be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Why.
+    pub error: io::Error,
+}
+
 /// The fingerprint, in hexadecimal.
 ///
 /// # Errors
-/// [`Status::SYSTEM`](crate::notify::failure::Status::SYSTEM) for an input that is there
-/// but can't be read: not knowing it isn't the same as its being unchanged.
-pub fn of(step: &Step<'_>) -> Result<String, Failure> {
+/// An input exists but cannot be read: that is not the same as an unchanged one.
+pub fn of(step: &Step<'_>) -> Result<String, Unreadable> {
     let mut sum = Sum(Sha256::new());
     sum.part(b'v', VERSION);
     for argument in step.command {
@@ -76,7 +82,7 @@ impl Sum {
 
     /// A file or directory, links followed. `above` are the directories on
     /// the way here: one that comes again is a loop of links.
-    fn input(&mut self, path: &Path, above: &mut Vec<(u64, u64)>) -> Result<(), Failure> {
+    fn input(&mut self, path: &Path, above: &mut Vec<(u64, u64)>) -> Result<(), Unreadable> {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if is_missing(&error) => {
@@ -103,7 +109,7 @@ impl Sum {
         self.part(b'm', &(metadata.mode() & 0o7777).to_le_bytes());
     }
 
-    fn directory(&mut self, path: &Path, metadata: &Metadata, above: &mut Vec<(u64, u64)>) -> Result<(), Failure> {
+    fn directory(&mut self, path: &Path, metadata: &Metadata, above: &mut Vec<(u64, u64)>) -> Result<(), Unreadable> {
         let identity = (metadata.dev(), metadata.ino());
         if above.contains(&identity) {
             self.part(b'l', b"");
@@ -129,7 +135,7 @@ impl Sum {
 
     /// The content goes in piece by piece, its length after it: a file that
     /// grows meanwhile would belie one given before.
-    fn file(&mut self, path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+    fn file(&mut self, path: &Path, metadata: &Metadata) -> Result<(), Unreadable> {
         let mut file = match File::open(path) {
             Err(error) if is_missing(&error) => {
                 self.part(b'0', b"");
@@ -165,7 +171,7 @@ impl Sum {
         self.mode(metadata);
     }
 
-    fn credentials(&mut self, directory: &Path) -> Result<(), Failure> {
+    fn credentials(&mut self, directory: &Path) -> Result<(), Unreadable> {
         let names = match names(directory) {
             Err(error) if is_missing(&error) => Vec::new(),
             names => names.map_err(|error| unreadable(directory, error))?,
@@ -216,8 +222,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn unreadable(path: &Path, error: io::Error) -> Failure {
-    Failure::system(format!("read the input `{}`", path.display()), error)
+fn unreadable(path: &Path, error: io::Error) -> Unreadable {
+    Unreadable { path: path.to_owned(), error }
 }
 
 #[cfg(test)]

@@ -10,15 +10,19 @@ pub(crate) mod past;
 pub(crate) mod paths;
 pub(crate) mod situation;
 pub(crate) mod stamp;
+pub mod state;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use self::inputs::{Files, Looked};
+use self::members::Subject;
+use self::members::{Kind, Member, Start};
 use self::paths::Unit;
+use self::situation::Changed;
 use self::situation::{Arrived, Observed, Situation, Started, Whole};
-use super::plan::{Changed, Subject};
+use self::state::State;
 use crate::basic::diagnostic::{Diagnostic, SourceFile};
 use crate::basic::scope::{Directories, Scope};
 use crate::generate;
@@ -33,8 +37,6 @@ use crate::state::history;
 use crate::state::history::{History, Overrides};
 use crate::state::last_apply::{Applied, Intent};
 use crate::state::pins::{Pins, Units};
-use crate::status;
-use crate::status::{Kind, Member, Start, State};
 use crate::unit::UnitTree;
 use crate::unit::directives::Systemd;
 use crate::unit::effective::{Definition, Definitions};
@@ -118,7 +120,7 @@ pub async fn ask(systemd: &Connected, question: &Question<'_>) -> zbus::Result<O
     if !question.known && found.consists_of.is_empty() {
         return Ok(None);
     }
-    let mut members = status::all_members(question.group.as_str(), question.meaning, &found.consists_of);
+    let mut members = members::all_members(question.group.as_str(), question.meaning, &found.consists_of);
     members.retain(question.means);
     let mut asked: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
     asked.extend_from_slice(question.besides);
@@ -135,20 +137,6 @@ pub async fn ask(systemd: &Connected, question: &Question<'_>) -> zbus::Result<O
 pub async fn see(systemd: &Connected, group: &GroupName, meaning: Option<&Group>) -> zbus::Result<Option<Seen>> {
     let besides = [name::own("directories", group)];
     ask(systemd, &Question { group, meaning, known: meaning.is_some(), means: &|_| true, besides: &besides }).await
-}
-
-/// What is to be done about a group; `None` where there is neither a file nor anything that runs.
-///
-/// # Errors
-/// What the connection or the manager refuses.
-pub async fn plan(
-    systemd: &Connected,
-    notes: &Notes<'_>,
-    group: &GroupName,
-    outcome: Option<&GroupOutcome>,
-) -> zbus::Result<Option<super::plan::Plan>> {
-    let seen = see(systemd, group, outcome.and_then(|outcome| outcome.group.as_ref())).await?;
-    Ok(seen.map(|seen| situation(notes, group, outcome, &seen, super::plan::plan)))
 }
 
 /// The files of a group, as they are now.
@@ -239,7 +227,7 @@ impl<'s> Observer<'s> {
         let nothing = Details::default();
         let details = seen.details.get(&member.unit).unwrap_or(&nothing);
         let listed = seen.listed.get(&member.unit).cloned().unwrap_or_else(|| Listed::absent(&member.unit));
-        let state = status::state(member, &listed, Some(details));
+        let state = State::of(member, &listed, Some(details));
         let generator = self.notes.directories.generator.clone().unwrap_or_default();
         let gone = !member.defined && Path::new(&details.fragment).starts_with(generator);
         let mut unit = Observed {

@@ -15,6 +15,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use super::observe::members::Subject;
+use super::observe::situation::Changed;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,15 +67,6 @@ impl Plan {
     }
 }
 
-/// A file that isn't what it was.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Changed {
-    /// Which.
-    pub path: PathBuf,
-    /// It isn't there any more.
-    pub removed: bool,
-}
-
 /// One thing to do with one or several units of the same process or setup step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -85,15 +78,6 @@ pub struct Step {
     pub reasons: Vec<Reason>,
     /// How fast, where the action deals with one unit after the other.
     pub pace: Pace,
-}
-
-/// A unit, and what people call it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subject {
-    /// `G-P@1.service`
-    pub unit: String,
-    /// `P@1`: [`crate::status::label`].
-    pub label: String,
 }
 
 /// What is done with units. All of it comes after the daemon-reload, if there is one.

@@ -33,7 +33,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::plan::{Action, Plan, Reason, Step, Subject};
+use super::observe::members::Subject;
+use super::plan::{Action, Plan, Reason, Step};
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, is_masked};
 

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod exit;
 pub(crate) mod journal_excerpt;
 pub(crate) mod last_good;
+pub(crate) mod load;
 pub(crate) mod output;
 pub(crate) mod polkit_agent;
 pub(crate) mod progress;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::common::exit::Exit;
 use super::common::output;
 use super::common::output::Report;
-use super::{Exit, complain, failed};
+use super::common::output::{complain, failed};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
 use crate::basic::scope::Scope;
 use crate::unit::name::GroupName;
@@ -120,7 +121,7 @@ impl Output {
 
 /// The commands with which a group that was written to /etc/copse takes over, after those that `before` names.
 fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
-    let systemctl = super::systemctl(scope);
+    let systemctl = super::common::output::systemctl(scope);
     let start = [format!("{systemctl} daemon-reload"), format!("{systemctl} start {group}.target")];
     before.iter().map(|command| (*command).to_owned()).chain(start).collect()
 }

@@ -10,7 +10,8 @@ mod run_keeper;
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, block_on};
+use super::common::exit::Exit;
+use super::common::session::block_on;
 use crate::basic::scope::Scope;
 
 /// `copse internal …`

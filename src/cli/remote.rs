@@ -10,7 +10,8 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::Command;
 
-use super::{Exit, complain};
+use super::common::exit::Exit;
+use super::common::output::complain;
 
 /// The exit status of ssh(1) itself.
 const SSH_FAILED: i32 = 255;

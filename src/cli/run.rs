@@ -35,9 +35,10 @@ use self::prepare::Prepared;
 use self::signals::Signals;
 use self::watch::End;
 use self::workspace::{Caller, Place};
-use super::common::output::Color;
-use super::{Exit, complain, failed};
+use super::common::exit::Exit;
+use super::common::output::{complain, failed};
 use crate::basic::scope::{Directories, Scope};
+use crate::basic::terminal::ColorChoice;
 use crate::import::procfile::Formation;
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, LOG_IN, NOT_BOOTED, is_booted};
@@ -68,7 +69,7 @@ pub struct Run {
 
     /// When to use colours.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    color: Color,
+    color: ColorChoice,
 }
 
 impl Run {
@@ -98,7 +99,7 @@ impl Run {
             Err(error) => return failed(&format_args!("{}: {error}", state.display())),
         };
         let exit = match self.prepare(&file, &place, &directories) {
-            Ok(prepared) => super::with_manager(scope, async |systemd| {
+            Ok(prepared) => super::common::session::with_manager(scope, async |systemd| {
                 self.carry_out(&systemd, scope, &state, &place, &prepared).await
             }),
             Err(exit) => exit,

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::io;
 
+use crate::basic::fingerprint::Unreadable;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub u8);
@@ -66,6 +68,12 @@ impl Failure {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+}
+
+impl From<Unreadable> for Failure {
+    fn from(input: Unreadable) -> Self {
+        Failure::system(format!("read the input `{}`", input.path.display()), input.error)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Units in the states that the tests are about.
 
-use super::{Details, Kind, Listed, Member, Row, Start, state};
+use super::{Details, Listed, Row};
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::observe::state::State;
 
 /// Now, in the pictures.
 pub(super) const NOW: u64 = 1_700_000_000_000_000;
@@ -29,7 +31,7 @@ pub(super) fn member(label: &str, kind: Kind, start: Start) -> Member {
 
 pub(super) fn row_of(member: Member, states: &str, details: Details) -> Row {
     let listed = listed(&member.unit, states);
-    let state = state(&member, &listed, Some(&details));
+    let state = State::of(&member, &listed, Some(&details));
     Row { member, listed, details: Some(details), state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
 }
 

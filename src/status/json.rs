@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::render::state;
-use super::{Kind, Row, Start, Status};
+use super::{Row, Status};
+use crate::change::observe::members::{Kind, Start};
 use crate::change::plan;
 
 /// The status as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, sizes are

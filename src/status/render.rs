@@ -4,74 +4,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::basic::terminal::{TerminalStyle, Tone, cut, span, wrap};
 use std::fmt::Write as _;
 
-use super::{Kind, Resources, Row, Start, State, Status, Verdict, named};
+use super::{Resources, Row, Status, Verdict, named};
 use crate::basic::diagnostic::one_line;
-
-/// How to draw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// With colours, as ANSI escape sequences.
-    pub colour: bool,
-    /// Columns.
-    pub width: usize,
-    /// Now, in microseconds since the epoch: people want to know how long ago, in whatever time zone.
-    pub now: u64,
-    /// It is about a user's service manager: commands that help say `--user`.
-    pub user: bool,
-}
-
-/// What a colour stands for; never the only sign of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
-    Plain,
-    Good,
-    Bad,
-    Busy,
-    Faint,
-}
-
-impl Look {
-    /// A command that helps, `systemctl` or `copse` with words.
-    pub(crate) fn command(self, program: &str, words: &str) -> String {
-        format!("{program}{} {words}", if self.user { " --user" } else { "" })
-    }
-
-    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
-        let code = match colour {
-            Colour::Plain => return text.to_owned(),
-            Colour::Good => "32",
-            Colour::Bad => "1;31",
-            Colour::Busy => "33",
-            Colour::Faint => "2",
-        };
-        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    /// How long ago, shortly: `3h`; empty for never.
-    pub(crate) fn ago(self, since: u64, exact: bool) -> String {
-        match since {
-            0 => String::new(),
-            since => span(self.now.saturating_sub(since) / 1_000_000, exact),
-        }
-    }
-}
-
-/// `2d 3h`, or less exact `2d`.
-fn span(seconds: u64, exact: bool) -> String {
-    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
-    let first = UNITS.iter().position(|(unit, _)| seconds >= *unit).unwrap_or(UNITS.len() - 1);
-    let (unit, name) = UNITS[first];
-    let mut text = format!("{}{name}", seconds / unit);
-    if exact && let Some((smaller, name)) = UNITS.get(first + 1) {
-        let rest = seconds % unit / smaller;
-        if rest > 0 {
-            let _ = write!(text, " {rest}{name}");
-        }
-    }
-    text
-}
+use crate::change::observe::members::{Kind, Start};
+use crate::change::observe::state::State;
 
 /// `38.2M`, as systemctl writes sizes.
 fn size(bytes: u64) -> String {
@@ -82,12 +21,12 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn verdict_colour(verdict: Verdict) -> Colour {
+fn verdict_colour(verdict: Verdict) -> Tone {
     match verdict {
-        Verdict::Active => Colour::Good,
-        Verdict::Degraded | Verdict::Failed => Colour::Bad,
-        Verdict::Starting | Verdict::Stopping => Colour::Busy,
-        Verdict::Stopped => Colour::Plain,
+        Verdict::Active => Tone::Good,
+        Verdict::Degraded | Verdict::Failed => Tone::Bad,
+        Verdict::Starting | Verdict::Stopping => Tone::Busy,
+        Verdict::Stopped => Tone::Plain,
     }
 }
 
@@ -119,7 +58,7 @@ fn words(status: &Status) -> String {
 
 /// The whole of it: a head, a line for each member, and what can be done next.
 #[must_use]
-pub fn render(status: &Status, look: Look) -> String {
+pub fn render(status: &Status, look: TerminalStyle) -> String {
     let mut text = String::new();
     head(status, look, &mut text);
     if !status.rows.is_empty() {
@@ -134,7 +73,7 @@ pub fn render(status: &Status, look: Look) -> String {
     text
 }
 
-fn head(status: &Status, look: Look, text: &mut String) {
+fn head(status: &Status, look: TerminalStyle, text: &mut String) {
     let colour = verdict_colour(status.verdict);
     let title = format!("{} {}   ", verdict_sign(status.verdict), status.group);
     for (place, line) in wrap(&title, &words(status), look.width).into_iter().enumerate() {
@@ -185,7 +124,7 @@ fn head(status: &Status, look: Look, text: &mut String) {
 }
 
 /// That not the files of now are in force, but older ones: for the whole group, or for those that no roll-out came to.
-fn pinned(status: &Status, look: Look) -> Vec<String> {
+fn pinned(status: &Status, look: TerminalStyle) -> Vec<String> {
     let apply = look.command("copse", &format!("apply {}", status.group));
     let back = status.rolled_back.map(|since| {
         let ago = look.ago(since, true);
@@ -211,15 +150,15 @@ fn is_lost(row: &Row) -> bool {
     row.member.kind == Kind::Socket && row.state == State::Failed("service-start-limit-hit".to_owned())
 }
 
-fn sign(row: &Row) -> (&'static str, Colour) {
+fn sign(row: &Row) -> (&'static str, Tone) {
     match row.state {
-        State::Up | State::Done if row.gone => ("-", Colour::Busy),
-        State::Up | State::Done if !row.outdated.is_empty() => ("↻", Colour::Busy),
-        State::Up | State::Done => (" ", Colour::Plain),
-        State::Failed(_) | State::NotLoaded(_) | State::Refused => ("✗", Colour::Bad),
-        State::Starting | State::Restarting | State::Stopping => ("↻", Colour::Busy),
-        State::Stopped => ("○", Colour::Busy),
-        State::Idle | State::Skipped | State::Masked => ("-", Colour::Faint),
+        State::Up | State::Done if row.gone => ("-", Tone::Busy),
+        State::Up | State::Done if !row.outdated.is_empty() => ("↻", Tone::Busy),
+        State::Up | State::Done => (" ", Tone::Plain),
+        State::Failed(_) | State::NotLoaded(_) | State::Refused => ("✗", Tone::Bad),
+        State::Starting | State::Restarting | State::Stopping => ("↻", Tone::Busy),
+        State::Stopped => ("○", Tone::Busy),
+        State::Idle | State::Skipped | State::Masked => ("-", Tone::Faint),
     }
 }
 
@@ -265,7 +204,7 @@ pub fn state(row: &Row) -> String {
 }
 
 /// Commands that help, in the words of today: the first of the members that need any.
-fn next(status: &Status, look: Look) -> Vec<String> {
+fn next(status: &Status, look: TerminalStyle) -> Vec<String> {
     let group = &status.group;
     let (copse, systemctl) =
         (|words: &str| look.command("copse", words), |words: &str| look.command("systemctl", words));
@@ -316,7 +255,7 @@ fn next(status: &Status, look: Look) -> Vec<String> {
 
 /// All groups, a line each.
 #[must_use]
-pub fn list(all: &[Status], look: Look) -> String {
+pub fn list(all: &[Status], look: TerminalStyle) -> String {
     let name = all.iter().map(|status| status.group.chars().count()).max().unwrap_or(0).min(look.width / 3);
     let mut text = String::new();
     for status in all {
@@ -336,39 +275,10 @@ pub fn list(all: &[Status], look: Look) -> String {
         let line = look.paint(verdict_colour(status.verdict), &line);
         let description = match cut(&description, rest) {
             none if none.is_empty() => none,
-            some => look.paint(Colour::Faint, &some),
+            some => look.paint(Tone::Faint, &some),
         };
         let gap = if description.is_empty() { "" } else { "   " };
         let _ = writeln!(text, "{sign} {group:<name$}  {line}{gap}{description}");
     }
     text
-}
-
-/// `text` in at most `width` columns.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// `lead` and `text` in lines of `width` columns, broken at blanks; all but the first indented. A word that is longer
-/// than a line has one of its own.
-pub(crate) fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
-    const INDENT: &str = "    ";
-    let mut lines = Vec::new();
-    let (mut line, mut begins) = (lead.to_owned(), true);
-    for word in text.split(' ') {
-        if !begins && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(std::mem::replace(&mut line, INDENT.to_owned()));
-            begins = true;
-        }
-        if !begins {
-            line.push(' ');
-        }
-        line.push_str(word);
-        begins = false;
-    }
-    lines.push(line);
-    lines
 }

@@ -2,6 +2,7 @@
 
 use super::fixtures::{listed, member, row, setup};
 use super::*;
+use crate::change::observe::members;
 use crate::manager::unit::Monotonic;
 
 #[test]
@@ -40,7 +41,7 @@ fn what_a_units_state_means() {
         (member("a", Kind::Process, Start::Timed), "inactive/dead", details("success"), State::Idle),
         (member("a", Kind::Process, Start::Held), "inactive/dead", details("success"), State::Idle),
     ] {
-        assert_eq!(state(&member, &listed("a", states), Some(&details)), expected, "{states} {details:?}");
+        assert_eq!(State::of(&member, &listed("a", states), Some(&details)), expected, "{states} {details:?}");
     }
 }
 
@@ -125,6 +126,6 @@ fn people_name_processes_not_units() {
         ("shop.target", "shop.target"),
         ("copse-ready@shop.service", "copse-ready@shop"),
     ] {
-        assert_eq!(label("shop", unit), expected);
+        assert_eq!(members::label("shop", unit), expected);
     }
 }

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use super::lines::{Line, lines};
 use super::name::{drop_in_directories, template_of};
+use super::overrides::Overrides;
 use super::{Entry, UnitTree};
 use crate::basic::diagnostic::SourceFile;
-use crate::state::history::Overrides;
 
 use self::merge::Merge;
 

@@ -2,13 +2,13 @@
 
 use super::Observer;
 use super::inputs::Looked;
+use super::members::Kind;
 use super::situation::Observed;
 use super::stamp;
 use super::stamp::Stamp;
 use crate::manager::details::Details;
 use crate::model;
 use crate::model::{Group, Service};
-use crate::status::Kind;
 use crate::unit::name;
 use crate::unit::name::{InstanceName, ProcessName};
 

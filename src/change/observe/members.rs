@@ -146,3 +146,12 @@ pub fn with_found(members: &mut Vec<Member>, name: &str, group: Option<&Group>, 
         });
     }
 }
+
+/// A unit, and what people call it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subject {
+    /// `G-P@1.service`
+    pub unit: String,
+    /// `P@1`: [`crate::change::observe::members::label`].
+    pub label: String,
+}

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::change::plan::{Changed, Subject};
+use super::members::Member;
+use super::members::Subject;
+use super::state::State;
 use crate::manager::unit::Listed;
 use crate::model::Group;
-use crate::status::{Member, State};
 use crate::unit::effective::Definition;
 use crate::unit::name::{GroupName, ProcessName};
 
@@ -20,7 +21,7 @@ pub struct Situation<'s> {
     pub meaning: Option<&'s Group>,
     /// `G.target` is active, or on its way there.
     pub active: bool,
-    /// The units that the file brings about, in the order of [`crate::status::members`], then what else is part of it.
+    /// The units that the file brings about, in the order of [`crate::change::observe::members::members`], then what else is part of it.
     pub units: Vec<Observed>,
     /// What stands for the group as a whole: its target, slice, gate, and the holder of shared directories.
     pub whole: Vec<Whole>,
@@ -29,13 +30,13 @@ pub struct Situation<'s> {
     pub unread: bool,
     /// The units that an interrupted apply has stopped, or was about to.
     pub interrupted: BTreeSet<String>,
-    /// As in [`crate::change::plan::Plan::files`].
+    /// As in `Plan`.
     pub files: Vec<Changed>,
-    /// As in [`crate::change::plan::Plan::applied`].
+    /// As in `Plan`.
     pub applied: Option<u64>,
     /// The whole group is rolled back, since then (microseconds since the epoch).
     pub rolled_back: Option<u64>,
-    /// As in [`crate::change::plan::Plan::notes`].
+    /// As in `Plan`.
     pub notes: Vec<String>,
 }
 
@@ -113,4 +114,13 @@ pub struct Whole {
     pub loaded: Option<Arc<Definition>>,
     /// As in [`Observed::new`].
     pub new: Option<Arc<Definition>>,
+}
+
+/// A file that isn't what it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Changed {
+    /// Which.
+    pub path: PathBuf,
+    /// It isn't there any more.
+    pub removed: bool,
 }

@@ -3,9 +3,10 @@
 use super::directive_effect;
 use super::directive_effect::Effect;
 use super::{Reason, Why};
+use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
+use crate::change::observe::state::State;
 use crate::model::Refresh;
-use crate::status::{Kind, Start, State};
 use crate::unit::effective::{Definition, Difference};
 
 /// What a unit needs.

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use crate::basic::scope::Scope;
+use crate::change::observe::members::members;
+use crate::change::observe::members::{Kind, Member};
 use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
+use crate::change::observe::state::State;
 use crate::generate;
 use crate::generate::Target;
 use crate::group_file::discover::Source;
 use crate::manager::unit::Listed;
 use crate::model::{Context, Group};
 use crate::state::history::Overrides;
-use crate::status::{Kind, Member, State, members};
 use crate::unit::UnitTree;
 use crate::unit::directives::Systemd;
 use crate::unit::effective::Definitions;
@@ -53,7 +55,7 @@ pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
         let before_start = old_members.iter().find(|known| known.unit == member.unit).map(|known| known.start);
         let then = before.unit(&member.unit).filter(|_| before_start.is_some());
         let new_definition = now.unit(&member.unit).filter(|_| place < new_members);
-        use crate::status::Start;
+        use crate::change::observe::members::Start;
         let state = match (before_start, member.kind) {
             (None, _) | (Some(Start::Manual | Start::Timed | Start::Held), Kind::Process) => State::Stopped,
             (_, Kind::Setup) => State::Done,

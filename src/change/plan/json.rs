@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Leave, Plan, Reason, Step, Subject, Why};
+use super::{Action, Leave, Plan, Reason, Step, Why};
+use crate::change::observe::members::Subject;
 use crate::unit::effective::Difference;
 
 /// The plan as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, spans

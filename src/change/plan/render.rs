@@ -7,13 +7,14 @@ mod tests;
 use std::fmt::Write as _;
 
 use self::directives::{by_directive, changed_lines};
-use super::{Action, Leave, Plan, Reason, Step, Subject, Why};
+use super::{Action, Leave, Plan, Reason, Step, Why};
 use crate::basic::diagnostic::one_line;
-use crate::status::render::{Colour, Look, wrap};
+use crate::basic::terminal::{TerminalStyle, Tone, wrap};
+use crate::change::observe::members::Subject;
 
 /// The plan as text. With `diff`, each changed directive with its lines before and now.
 #[must_use]
-pub fn render(plan: &Plan, diff: bool, look: Look) -> String {
+pub fn render(plan: &Plan, diff: bool, look: TerminalStyle) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", look.paint(colour_of(plan), &head(plan, look)));
     for file in &plan.files {
@@ -45,11 +46,11 @@ pub fn render(plan: &Plan, diff: bool, look: Look) -> String {
 /// As wide as the names of units may be without moving the reasons of all lines.
 const NAMES: usize = 24;
 
-fn colour_of(plan: &Plan) -> Colour {
-    if plan.is_empty() { Colour::Good } else { Colour::Busy }
+fn colour_of(plan: &Plan) -> Tone {
+    if plan.is_empty() { Tone::Good } else { Tone::Busy }
 }
 
-fn head(plan: &Plan, look: Look) -> String {
+fn head(plan: &Plan, look: TerminalStyle) -> String {
     let group = &plan.group;
     let ago = |at: u64| look.ago(at, true);
     let since = match plan.applied {
@@ -76,7 +77,7 @@ struct Line<'p> {
     reasons: &'p [Reason],
     /// Behind the reasons.
     how: String,
-    colour: Colour,
+    colour: Tone,
 }
 
 impl<'p> Line<'p> {
@@ -92,10 +93,10 @@ impl<'p> Line<'p> {
             _ => String::new(),
         };
         let colour = match step.action {
-            Action::Stop => Colour::Bad,
-            Action::Update => Colour::Plain,
-            Action::Run | Action::Start | Action::Reload => Colour::Good,
-            Action::Restart | Action::Roll | Action::Rebind { .. } => Colour::Busy,
+            Action::Stop => Tone::Bad,
+            Action::Update => Tone::Plain,
+            Action::Run | Action::Start | Action::Reload => Tone::Good,
+            Action::Restart | Action::Roll | Action::Rebind { .. } => Tone::Busy,
         };
         Self { word: step.action.word(), units: &step.units, reasons: &step.reasons, how, colour }
     }
@@ -103,15 +104,15 @@ impl<'p> Line<'p> {
     /// Nothing that runs is concerned.
     fn read(group: &'p [Subject]) -> Self {
         let how = "the service manager reads its units again; nothing else".to_owned();
-        Self { word: Action::Update.word(), units: group, reasons: &[], how, colour: Colour::Plain }
+        Self { word: Action::Update.word(), units: group, reasons: &[], how, colour: Tone::Plain }
     }
 
     fn leave(leave: &'p Leave) -> Self {
         let how = why(leave.why, !leave.reasons.is_empty()).to_owned();
-        Self { word: "leave", units: &leave.units, reasons: &leave.reasons, how, colour: Colour::Faint }
+        Self { word: "leave", units: &leave.units, reasons: &leave.reasons, how, colour: Tone::Faint }
     }
 
-    fn write(&self, name: &str, width: usize, look: Look, text: &mut String) {
+    fn write(&self, name: &str, width: usize, look: TerminalStyle, text: &mut String) {
         let mut said = reasons(self.reasons, look).join(", ");
         if !self.how.is_empty() {
             said = if said.is_empty() { self.how.clone() } else { format!("{said}; {}", self.how) };
@@ -206,7 +207,7 @@ fn instance(label: &str) -> (&str, Option<u64>) {
 
 /// The reasons in a few words each; those of several units that come to the same are said once.
 #[must_use]
-pub fn reasons(all: &[Reason], look: Look) -> Vec<String> {
+pub fn reasons(all: &[Reason], look: TerminalStyle) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut defined = false;
     for reason in all {
@@ -224,7 +225,7 @@ pub fn reasons(all: &[Reason], look: Look) -> Vec<String> {
 
 /// A reason in a few words.
 #[must_use]
-pub fn reason(reason: &Reason, look: Look) -> String {
+pub fn reason(reason: &Reason, look: TerminalStyle) -> String {
     match reason {
         Reason::Definition(_) => directives::in_words(&by_directive(std::slice::from_ref(reason))),
         Reason::Input(path) => format!("input changed: {}", path.display()),

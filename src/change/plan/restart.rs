@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, Leave, Pace, Plan, Reason, Step, Subject, Why};
+use super::{Action, Leave, Pace, Plan, Reason, Step, Why};
+use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::observe::state::State;
 use crate::change::plan;
 use crate::model::{Group, Process};
-use crate::status::{Kind, Member, Start, State};
 use crate::unit::name::{GroupName, ProcessName};
 
 /// The plan that restarts what runs, or should run, of `members`. What an administrator stopped is started only where it

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decide::{Changes, Finding, Need, judge};
 use super::render::named;
-use super::{Action, Leave, Pace, Plan, Reason, Step, Subject, Why};
+use super::{Action, Leave, Pace, Plan, Reason, Step, Why};
+use crate::change::observe::members::Kind;
+use crate::change::observe::members::Subject;
 use crate::change::observe::situation::{Observed, Situation};
+use crate::change::observe::state::State;
 use crate::model::{Group, Process, Refresh};
-use crate::status::{Kind, State};
 use crate::unit::name::{ProcessName, template_of};
 
 /// What is to be done about a group.

@@ -4,7 +4,7 @@ use super::fixtures::{listed, read, situation, tree};
 use super::render::named;
 use super::*;
 use crate::change::observe::situation::{Observed, Situation, Started};
-use crate::status::State;
+use crate::change::observe::state::State;
 
 /// The steps, one a line: `roll w@1 … @3`.
 fn steps(plan: &Plan) -> Vec<String> {

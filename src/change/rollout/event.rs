@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::basic::signal;
-use crate::change::plan::{Reason, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::Reason;
 use crate::manager::is_refusal;
 
 /// Something that happened.

@@ -6,7 +6,8 @@
 
 use futures_util::future::try_join_all;
 
-use crate::change::plan::{Reason, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::Reason;
 
 use super::Rollout;
 use super::event::{Event, Failure, Stop};

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use tokio::time::{Instant, sleep};
 
-use crate::change::plan::{Reason, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::Reason;
 use crate::manager::jobs::{End, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
 use crate::manager::unit::{Listed, Monotonic};

@@ -6,8 +6,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::event::{Event, Tell};
 use crate::basic::clock;
+use crate::basic::terminal::TerminalStyle;
 use crate::change::plan::{Reason, render};
-use crate::status::render::Look;
 use crate::unit::name::GroupName;
 
 /// Tells the journal, and then another.
@@ -19,7 +19,7 @@ pub struct Record<'r> {
 
 /// The reasons in a few words each.
 fn sentence(reasons: &[Reason]) -> String {
-    let look = Look { colour: false, width: usize::MAX, now: clock::now(), user: false };
+    let look = TerminalStyle { colour: false, width: usize::MAX, now: clock::now(), user: false };
     render::reasons(reasons, look).join("; ")
 }
 

@@ -159,7 +159,8 @@ mod tests {
     use super::*;
     use crate::basic::diagnostic::SourceFile;
     use crate::basic::scope::Scope;
-    use crate::change::plan::{Pace, Reason, Subject};
+    use crate::change::observe::members::Subject;
+    use crate::change::plan::{Pace, Reason};
     use crate::state::history::{Overrides, Version};
 
     fn source(text: &str) -> Source {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use crate::change::plan::{Pace, Step, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::{Pace, Step};
 use crate::manager::jobs::Kind;
 
 use super::Rollout;

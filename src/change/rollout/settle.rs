@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::change::plan::{Pace, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::Pace;
 use crate::manager::jobs::{End, Kind};
 use crate::manager::unit::Monotonic;
 use crate::unit::name;

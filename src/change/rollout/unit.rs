@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::change::plan::Subject;
+use crate::change::observe::members::Subject;
 use crate::manager::details::{Details, details};
 use crate::manager::jobs::{End, Job, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};

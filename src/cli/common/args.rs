@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::exit::Exit;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::suggest;
-use crate::cli::Exit;
 use crate::generator;
 use crate::generator::load;
 use crate::generator::load::{GroupOutcome, Outcome};
@@ -80,7 +80,7 @@ impl Input {
     pub fn load(&self, scope: Scope, arguments: &[PathBuf]) -> Result<Loaded, Exit> {
         let root = self.root.as_ref().map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
         if let Some(root) = root.as_ref().filter(|root| !root.is_dir()) {
-            crate::cli::complain(format_args!("`--root`: there is no directory `{}`", root.display()));
+            super::output::complain(format_args!("`--root`: there is no directory `{}`", root.display()));
             return Err(Exit::Usage);
         }
         let directories = Directories::from_environment(scope, root);
@@ -181,7 +181,7 @@ fn chosen(groups: Vec<GroupOutcome>, names: &[&Path]) -> Result<Vec<GroupOutcome
         let name = name.display().to_string();
         let near = suggest::nearest(&name, groups.iter().map(|group| group.name.as_str()));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        crate::cli::complain(format_args!("there is no group `{name}`{hint}"));
+        super::output::complain(format_args!("there is no group `{name}`{hint}"));
     }
     if missing {
         return Err(Exit::NoSuchGroup);

@@ -1,5 +1,6 @@
 //! The exit statuses, one table for all verbs.
 
+use crate::status::Verdict;
 use std::process::ExitCode;
 
 /// How a verb ended. The numbers are part of the command's interface (copse(1), "Exit status").
@@ -54,4 +55,34 @@ impl From<Exit> for ExitCode {
             Exit::Of(status) => status,
         })
     }
+}
+
+/// The exit status that the word about a group stands for.
+pub(crate) fn exit_for(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Failed => Exit::Failed,
+        Verdict::Degraded => Exit::Degraded,
+        Verdict::Starting => Exit::Starting,
+        Verdict::Stopping | Verdict::Stopped => Exit::Stopped,
+        Verdict::Active => Exit::Done,
+    }
+}
+
+/// The one of two that needs somebody sooner.
+pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 11] = [
+        Exit::NotAllowed,
+        Exit::Failed,
+        Exit::HalfWay,
+        Exit::Locked,
+        Exit::Invalid,
+        Exit::NoSuchGroup,
+        Exit::Degraded,
+        Exit::Stopped,
+        Exit::Starting,
+        Exit::Pending,
+        Exit::Done,
+    ];
+    let rank = |exit| ORDER.iter().position(|of| *of == exit).unwrap_or(0);
+    if rank(other) < rank(one) { other } else { one }
 }

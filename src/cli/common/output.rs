@@ -1,7 +1,12 @@
 //! Diagnostics on the terminal, in a pipe, or for programs.
 
+use super::exit::Exit;
+use crate::basic::diagnostic;
+use crate::basic::diagnostic::one_line;
+use crate::basic::terminal::{ColorChoice, columns};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use rustix::fd::AsFd;
@@ -9,7 +14,7 @@ use rustix::fd::AsFd;
 use crate::basic::clock;
 use crate::basic::diagnostic::{Diagnostic, Severity, json, snippet};
 use crate::basic::scope::Scope;
-use crate::status::render::Look;
+use crate::basic::terminal::TerminalStyle;
 
 /// How to show diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,17 +27,6 @@ pub enum Format {
     Json,
 }
 
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless `$NO_COLOR` is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// The arguments.
 #[derive(Debug, Args)]
 pub struct Report {
@@ -42,7 +36,7 @@ pub struct Report {
 
     /// When to use colours.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
+    pub color: ColorChoice,
 }
 
 /// Columns where there is no terminal to ask.
@@ -77,32 +71,13 @@ impl Report {
     }
 }
 
-impl Color {
-    /// Whether `stream` gets colours.
-    pub fn on(self, stream: &impl IsTerminal) -> bool {
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        match self {
-            Self::Auto => stream.is_terminal() && !set("NO_COLOR") && !dumb,
-            Self::Always => true,
-            Self::Never => false,
-        }
-    }
-}
-
-/// The columns of a terminal; `None` where `stream` isn't one, or doesn't know.
-pub fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
-    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
-    (stream.is_terminal() && columns > 0).then_some(columns)
-}
-
 /// Columns of a status or a plan where there is no terminal to ask.
 const NARROW: usize = 80;
 
 /// How a status or a plan is drawn on the standard output, now.
-pub fn look(color: Color, scope: Scope) -> Look {
+pub fn look(color: ColorChoice, scope: Scope) -> TerminalStyle {
     let stdout = io::stdout();
-    Look { colour: color.on(&stdout), width: width(), now: clock::now(), user: scope == Scope::User }
+    TerminalStyle { colour: color.on(&stdout), width: width(), now: clock::now(), user: scope == Scope::User }
 }
 
 /// The columns of what is printed.
@@ -162,4 +137,64 @@ pub fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
+}
+
+/// The systemctl(1) of a scope, for commands that help.
+pub(crate) fn systemctl(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "systemctl",
+        Scope::User => "systemctl --user",
+    }
+}
+
+/// This command in a scope, for commands that help.
+pub(crate) fn copse(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "copse",
+        Scope::User => "copse --user",
+    }
+}
+
+/// How long lasts what is written below `/run`, or a user's own part of it, which goes with the last session.
+pub(crate) fn passing(scope: Scope) -> &'static str {
+    match scope {
+        Scope::System => "until the next boot",
+        Scope::User => "until your last session ends",
+    }
+}
+
+/// Says on the standard error what went wrong with the command itself.
+pub(crate) fn complain(what: std::fmt::Arguments<'_>) {
+    say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));
+}
+
+/// Writes a line to the standard error. Whose terminal is gone is told nothing, and loses nothing.
+pub(crate) fn say(line: &str) {
+    use std::io::Write as _;
+
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Says so, and that the verb failed.
+pub(crate) fn failed(error: &dyn std::fmt::Display) -> Exit {
+    complain(format_args!("{error}"));
+    Exit::Failed
+}
+
+/// Says that a file couldn't be written, and which exit status that is.
+pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Exit {
+    let path = one_line(&path.display().to_string());
+    let denied = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
+    match denied {
+        true => complain(format_args!("you may not write `{path}`: {}", words(error))),
+        false => complain(format_args!("`{path}` can't be written: {}", words(error))),
+    }
+    if error.kind() == io::ErrorKind::PermissionDenied { Exit::NotAllowed } else { Exit::Failed }
+}
+
+/// The error in the system's words, without its number.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    text.to_lowercase()
 }

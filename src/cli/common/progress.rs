@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::journal_excerpt;
 use super::output;
-use super::output::{Color, columns};
 use crate::basic::diagnostic::one_line;
 use crate::basic::scope::Scope;
-use crate::change::plan::{Subject, json};
+use crate::basic::terminal::{ColorChoice, columns};
+use crate::change::observe::members::Subject;
+use crate::change::plan::json;
 use crate::change::rollout::{Event, Reached, Stop, Tell};
 use crate::manager::details::before_exec;
 
@@ -60,7 +61,7 @@ struct Busy {
 impl Progress {
     /// Shows on the standard output; nothing where `silent`, and no line that moves where the terminal is `shared` with
     /// somebody else. Needs a running tokio runtime.
-    pub(crate) fn new(scope: Scope, color: Color, silent: bool, shared: bool) -> Self {
+    pub(crate) fn new(scope: Scope, color: ColorChoice, silent: bool, shared: bool) -> Self {
         let stdout = io::stdout();
         let terminal = columns(&stdout).filter(|_| !silent && !shared && stdout.is_terminal());
         let board = Board {

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use super::exit::Exit;
 use super::last_good::LastGood;
+use super::load::unknown;
+use super::output::complain;
 use super::selector::Named;
 use crate::basic::diagnostic::Severity;
-use crate::change::plan::{Action, Pace, Plan, Reason, Step, Subject};
-use crate::cli::inspect::status::unknown;
-use crate::cli::{Exit, complain};
+use crate::change::observe::members;
+use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::plan::{Action, Pace, Plan, Reason, Step};
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
 use crate::model::Group;
-use crate::status;
-use crate::status::{Kind, Member, Start};
 use crate::unit::name;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
@@ -85,7 +87,7 @@ impl<'o> Chosen<'o> {
         let known = Known::new(&group, of.and_then(|outcome| outcome.group.as_ref()), past);
         // Of a group without a file, what runs is all there is.
         let meaning = known.meaning().filter(|_| of.is_some());
-        let mut members = status::all_members(&named.group, meaning, &found);
+        let mut members = members::all_members(&named.group, meaning, &found);
         if let (None, Some(last)) = (of, known.meaning()) {
             as_they_were(&mut members, last);
         }
@@ -190,7 +192,7 @@ impl<'o> Chosen<'o> {
 
 /// Gives members that were only found to be part of the target the kinds that they had when there was a file.
 fn as_they_were(members: &mut [Member], last: &Group) {
-    let known = status::members(last);
+    let known = members::members(last);
     for member in members {
         if let Some(was) = known.iter().find(|was| was.unit == member.unit) {
             (member.kind, member.start) = (was.kind, was.start);

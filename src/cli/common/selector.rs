@@ -1,8 +1,8 @@
 //! What people name: a group, a process or an instance of it, or any of its units as systemd calls it.
 
+use crate::change::observe::members;
 use crate::generate;
 use crate::generator::load::GroupOutcome;
-use crate::status;
 
 /// What was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Named {
         }
         let of = |group: &str| Self {
             group: group.to_owned(),
-            part: Some(status::label(group, text).trim_end_matches('@').to_owned()),
+            part: Some(members::label(group, text).trim_end_matches('@').to_owned()),
         };
         let full = format!("{text}.service");
         let makes = |outcome: &&GroupOutcome| {

@@ -1,21 +1,25 @@
 //! What the verbs that change something have in common: the groups, the manager, what is shown, and how it ends.
 
+use crate::manager::connect;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::exit::Exit;
 use super::last_good::LastGood;
-use super::output::Color;
+use super::output::{complain, failed};
 use super::polkit_agent::Agent;
 use super::progress::Progress;
+use super::sd_daemon;
 use super::selection::Chosen;
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Pace, Plan, Reason, Step, Subject};
+use crate::basic::terminal::ColorChoice;
+use crate::change::observe::members::Subject;
+use crate::change::plan::{Action, Pace, Plan, Reason, Step};
 use crate::change::rollout::journal;
 use crate::change::rollout::journal::Record;
 use crate::change::rollout::{Failure, Interrupt, Rollout, Stop, Tell};
-use crate::cli::{Exit, complain, failed};
 use crate::generator::load::Outcome;
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
@@ -43,16 +47,16 @@ fn with(
     agent: fn(Scope) -> Agent,
     work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>,
 ) -> Exit {
-    crate::cli::with_manager(scope, async |systemd| {
+    self::with_manager(scope, async |systemd| {
         let _journal = journal::to_journal();
         let listening = async { Ok::<_, zbus::Error>((Interrupt::listen()?, Jobs::new(&systemd).await?)) };
         let (interrupt, jobs) = match listening.await {
             Ok(both) => both,
             Err(error) => return failed(&error),
         };
-        let (_, outcome) = crate::cli::inspect::status::load(scope);
+        let (_, outcome) = super::load::load(scope);
         let agent = agent(scope);
-        let progress = Progress::new(scope, Color::Auto, silent, agent.is_there());
+        let progress = Progress::new(scope, ColorChoice::Auto, silent, agent.is_there());
         let past = LastGood::new(scope);
         let all = Work { scope, outcome, past, jobs, progress, interrupt };
         match work(&all).await {
@@ -148,7 +152,7 @@ impl Work {
     pub(crate) async fn say_unread(&self, chosen: &Chosen<'_>) -> zbus::Result<()> {
         let changed = !chosen.is_invalid() && chosen.outcome.is_some();
         if changed && self.systemd().unit_property(&chosen.target(), "NeedDaemonReload").await? {
-            let (systemctl, copse) = (crate::cli::systemctl(self.scope), crate::cli::copse(self.scope));
+            let (systemctl, copse) = (super::output::systemctl(self.scope), super::output::copse(self.scope));
             complain(format_args!(
                 "the file of group `{0}` changed since systemd read it: `{systemctl} daemon-reload`, or `{copse} apply {0}`",
                 chosen.group
@@ -206,7 +210,7 @@ impl Work {
             Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), &said(error)),
             Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", &said(error)),
             Stop::Manager(error) if is_unknown(error) => {
-                let systemctl = crate::cli::systemctl(self.scope);
+                let systemctl = super::output::systemctl(self.scope);
                 failed(&format_args!(
                     "{}; if its group file is new: `{systemctl} daemon-reload`",
                     said(error).trim_end_matches('.')
@@ -239,4 +243,25 @@ pub(crate) fn not_allowed(scope: Scope, what: &str, why: &str) -> Exit {
     };
     complain(format_args!("not allowed to change {what}: {}{help}", why.trim_end_matches('.')));
     Exit::NotAllowed
+}
+
+/// Runs what a verb does with the service manager, if that can be reached.
+pub(crate) fn with_manager(scope: Scope, verb: impl AsyncFnOnce(Connected) -> Exit) -> Exit {
+    block_on(async move {
+        match connect(scope).await {
+            Ok(systemd) => verb(systemd).await,
+            Err(error) => failed(&error),
+        }
+    })
+}
+
+/// Runs a verb's future to its end, on this thread.
+pub(crate) fn block_on<F: Future<Output = Exit>>(future: F) -> Exit {
+    match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
+        Ok(runtime) => runtime.block_on(future),
+        Err(error) => {
+            sd_daemon::line(sd_daemon::Level::Error, format_args!("no event loop: {error}"));
+            Exit::Failed
+        }
+    }
 }

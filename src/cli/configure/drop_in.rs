@@ -6,15 +6,18 @@ use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 
 use super::transaction;
-use super::transaction::{Amendment, unwritten};
+use super::transaction::Amendment;
 use crate::basic::diagnostic::{Diagnostics, one_line};
 use crate::basic::scope::Directories;
+use crate::basic::terminal::ColorChoice;
 use crate::change::rollout::Stop;
-use crate::cli::common::output::{Color, Format, Report};
+use crate::cli::common::exit::Exit;
+use crate::cli::common::load::unknown;
+use crate::cli::common::output::complain;
+use crate::cli::common::output::unwritten;
+use crate::cli::common::output::{Format, Report};
 use crate::cli::common::selector::Named;
 use crate::cli::common::session::Work;
-use crate::cli::inspect::status::unknown;
-use crate::cli::{Exit, complain};
 use crate::generator;
 use crate::group_file::discover::Source;
 use crate::group_file::document;
@@ -98,7 +101,7 @@ pub(crate) fn foresee(work: &Work, directories: &Directories, amendment: &Amendm
     match outcome.and_then(|outcome| outcome.group.zip(outcome.source)) {
         Some(good) => Ok(good),
         None => {
-            let report = Report { format: Format::Auto, color: Color::Auto };
+            let report = Report { format: Format::Auto, color: ColorChoice::Auto };
             let _ = stderr().write_all(report.text(mistakes.iter(), &stderr()).as_bytes());
             complain(format_args!("nothing was changed"));
             Err(Exit::Invalid)

@@ -15,11 +15,13 @@ use std::process::Command;
 use clap::Args;
 
 use super::transaction;
-use super::transaction::{Amendment, unwritten};
+use super::transaction::Amendment;
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::suggest;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output::Report;
-use crate::cli::{Exit, complain};
+use crate::cli::common::output::complain;
+use crate::cli::common::output::unwritten;
 use crate::generator;
 use crate::generator::load;
 use crate::generator::load::GroupOutcome;
@@ -95,7 +97,7 @@ impl Edit {
             let near = suggest::nearest(&self.group, outcome.groups.iter().map(|group| group.name.as_str()));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("`{} edit --full {group}` makes one", crate::cli::copse(context.scope)),
+                None => format!("`{} edit --full {group}` makes one", crate::cli::common::output::copse(context.scope)),
             };
             complain(format_args!("there is no group `{group}`; {hint}"));
             return Err(Exit::NoSuchGroup);
@@ -194,7 +196,7 @@ impl Subject<'_> {
         match amendment.place(self.directories) {
             Ok(_placed) => {
                 self.discard();
-                let (path, copse) = (self.path.display(), crate::cli::copse(self.context.scope));
+                let (path, copse) = (self.path.display(), crate::cli::common::output::copse(self.context.scope));
                 eprintln!("copse: wrote `{path}`; `{copse} plan {}` tells what it means", self.group);
                 Exit::Done
             }

@@ -17,11 +17,13 @@ use super::drop_in;
 use super::transaction;
 use crate::basic::scope::Scope;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
 use crate::cli::control::{start, stop};
-use crate::cli::{Exit, complain};
 use crate::generator::load::GroupOutcome;
 use crate::manager::proxy::ManagerProxy;
 use crate::unit::name;
@@ -140,7 +142,7 @@ impl<'o> Subject<'o> {
             (found, _) => found,
         };
         if outcome.is_none() && found != Found::Ours {
-            crate::cli::inspect::status::unknown(&named, &work.outcome);
+            crate::cli::common::load::unknown(&named, &work.outcome);
             return Err(Exit::NoSuchGroup);
         }
         Ok(Self { group, outcome, path, found })
@@ -158,13 +160,13 @@ impl<'o> Subject<'o> {
 
     async fn enable(&self, work: &Work) -> Result<Exit, Stop> {
         if self.outcome.is_none_or(|outcome| outcome.group.is_none()) {
-            let copse = crate::cli::copse(work.scope);
+            let copse = crate::cli::common::output::copse(work.scope);
             complain(format_args!("the file of group `{0}` is invalid: `{copse} check {0}`", self.group));
             return Ok(Exit::Invalid);
         }
         match self.found {
             Found::Masked => {
-                let systemctl = crate::cli::systemctl(work.scope);
+                let systemctl = crate::cli::common::output::systemctl(work.scope);
                 complain(format_args!("`{0}` is masked: `{systemctl} unmask {0}` first", self.unit()));
                 return Ok(Exit::Failed);
             }
@@ -210,7 +212,7 @@ impl<'o> Subject<'o> {
     /// group's own `wanted-by` would start it at boot.
     async fn disable(&self, work: &Work) -> Result<Exit, Stop> {
         if matches!(self.found, Found::Masked | Found::Foreign) {
-            let systemctl = crate::cli::systemctl(work.scope);
+            let systemctl = crate::cli::common::output::systemctl(work.scope);
             complain(format_args!("`{}` isn't copse's: `{systemctl} disable {}`", self.path.display(), self.unit()));
             return Ok(Exit::Failed);
         }
@@ -224,7 +226,7 @@ impl<'o> Subject<'o> {
             }
             Found::Ours if !stays => {
                 if let Err(error) = transaction::remove(&self.path) {
-                    return Ok(transaction::unwritten(&self.path, &error));
+                    return Ok(output::unwritten(&self.path, &error));
                 }
             }
             _ => {}
@@ -260,7 +262,7 @@ impl<'o> Subject<'o> {
 
     fn put(&self, scope: Scope) -> Result<(), Exit> {
         let text = target::text(&self.group, scope, self.wanted_by());
-        transaction::put(&self.path, text.as_bytes()).map_err(|error| transaction::unwritten(&self.path, &error))
+        transaction::put(&self.path, text.as_bytes()).map_err(|error| output::unwritten(&self.path, &error))
     }
 
     /// Other units may want the group: systemd's links made by hand, or another group.

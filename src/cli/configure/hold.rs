@@ -7,15 +7,18 @@ use super::drop_in;
 use super::drop_in::Target;
 use super::transaction::Amendment;
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members;
+use crate::change::observe::members::Kind;
+use crate::change::observe::members::Member;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Action;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
 use crate::manager::unit::Listed;
 use crate::model::{Group, Start};
-use crate::status;
-use crate::status::Kind;
 use crate::unit::name;
 
 /// Stop processes, and keep them stopped when their group starts, until the next boot or `copse release`.
@@ -94,7 +97,7 @@ fn prepare(work: &Work, name: &str, hold: Option<bool>) -> Result<(Target, Amend
                 "# Made by `{copse} hold {0}{option}`; `{copse} release {0}` removes it.\n[process.{1}]\nhold = true\n",
                 target.label(),
                 target.process,
-                copse = crate::cli::copse(work.scope)
+                copse = crate::cli::common::output::copse(work.scope)
             );
             match permanent {
                 true => amendment.write(lasting, text).remove(passing),
@@ -135,10 +138,12 @@ async fn bring(
     let label = target.label();
     work.progress.report(target.group.as_str(), &label, json!({ "held": hold.is_some() }))?;
     done?;
-    let copse = crate::cli::copse(work.scope);
+    let copse = crate::cli::common::output::copse(work.scope);
     work.progress.note(&match hold {
         Some(true) => format!("{label} is held until `{copse} release {label}`"),
-        Some(false) => format!("{label} is held {}, or `{copse} release {label}`", crate::cli::passing(work.scope)),
+        Some(false) => {
+            format!("{label} is held {}, or `{copse} release {label}`", crate::cli::common::output::passing(work.scope))
+        }
         None if nothing => format!("{label} isn't held; nothing of it had to be started"),
         None => format!("{label} isn't held any more"),
     });
@@ -150,13 +155,13 @@ async fn bring(
 async fn subjects(work: &Work, target: &Target, after: &Group, hold: bool) -> zbus::Result<Vec<Subject>> {
     let unit = name::target(&target.group);
     let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
-    let mut members = status::all_members(target.group.as_str(), Some(after), &found);
+    let mut members = members::all_members(target.group.as_str(), Some(after), &found);
     let Some(process) = after.processes.get(&target.process) else { return Ok(Vec::new()) };
     let named =
         crate::cli::common::selector::Named { group: target.group.to_string(), part: Some(target.process.to_string()) };
     let timed = matches!(process.start, Start::Timed(_));
     members.retain(|member| named.means(&member.label) && !(timed && member.kind == Kind::Process));
-    let subject = |member: &status::Member| Subject { unit: member.unit.clone(), label: member.label.clone() };
+    let subject = |member: &Member| Subject { unit: member.unit.clone(), label: member.label.clone() };
     let all: Vec<Subject> = members.iter().map(subject).collect();
     if hold {
         return work.up(all).await;

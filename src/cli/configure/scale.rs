@@ -7,15 +7,17 @@ use super::drop_in;
 use super::drop_in::Target;
 use super::transaction::Amendment;
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members;
+use crate::change::observe::members::Member;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Action;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
+use crate::cli::common::output::complain;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
 use crate::model::{Group, Start};
-use crate::status;
-use crate::status::Member;
 use crate::unit::name;
 use crate::unit::name::InstanceName;
 
@@ -77,7 +79,7 @@ impl Scale {
                 let option = if self.permanent { " --permanent" } else { "" };
                 let text = format!(
                     "# Made by `{} scale {} {count}{option}`.\n[process.{}]\ninstances = {count}\n",
-                    crate::cli::copse(work.scope),
+                    crate::cli::common::output::copse(work.scope),
                     target.label(),
                     target.process
                 );
@@ -119,8 +121,8 @@ impl Scale {
         let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
         let up = work.systemd().list(&[&unit]).await?.first().is_some_and(crate::manager::unit::Listed::is_up);
         let before = work.outcome.groups.iter().find(|group| group.name == target.group);
-        let mut members = before.and_then(|group| group.group.as_ref()).map(status::members).unwrap_or_default();
-        status::with_found(&mut members, target.group.as_str(), None, &found);
+        let mut members = before.and_then(|group| group.group.as_ref()).map(members::members).unwrap_or_default();
+        members::with_found(&mut members, target.group.as_str(), None, &found);
         let directories = match drop_in::directories(work) {
             Ok(directories) => directories,
             Err(exit) => return Ok(exit),
@@ -143,7 +145,7 @@ impl Scale {
         let until = match (self.reset, self.permanent) {
             (true, _) => ", as the group's files say".to_owned(),
             (_, true) => String::new(),
-            _ => format!(" {}", crate::cli::passing(work.scope)),
+            _ => format!(" {}", crate::cli::common::output::passing(work.scope)),
         };
         let stopped = if up { "" } else { "; the group is stopped" };
         work.progress.note(&format!("{}: {}{until}{stopped}", target.label(), output::counted(count, "instance")));
@@ -169,7 +171,7 @@ fn difference(target: &Target, members: &[Member], after: &Group, wanted: &[Stri
                 rest.starts_with('-') && member.unit.ends_with(".socket")
             })
     };
-    let now = status::members(after);
+    let now = members::members(after);
     let stays = |member: &Member| now.iter().any(|other| other.unit == member.unit);
     let numbered = |member: &Member| match member.unit.split_once('@').and_then(|(_, rest)| rest.rsplit_once('.')) {
         Some((instance, _)) => is_number(instance),
@@ -186,7 +188,7 @@ fn difference(target: &Target, members: &[Member], after: &Group, wanted: &[Stri
     let start = now
         .iter()
         .filter(of_process)
-        .filter(|member| up && awaited && member.kind == status::Kind::Process && !wanted.contains(&member.unit))
+        .filter(|member| up && awaited && member.kind == members::Kind::Process && !wanted.contains(&member.unit))
         .map(subject)
         .collect();
     Difference { stop, start }
@@ -196,10 +198,10 @@ fn difference(target: &Target, members: &[Member], after: &Group, wanted: &[Stri
 mod tests {
     use super::*;
     use crate::basic::diagnostic::SourceFile;
+    use crate::change::observe::members::Kind;
     use crate::group_file::discover::Source;
     use crate::model;
     use crate::model::Context;
-    use crate::status::Kind;
     use crate::unit::name::{GroupName, ProcessName};
 
     fn group(text: &str) -> Group {
@@ -213,13 +215,13 @@ mod tests {
     }
 
     fn found(unit: &str) -> Member {
-        let label = status::label("g", unit);
-        Member { unit: unit.to_owned(), label, kind: Kind::Process, start: status::Start::Auto, defined: false }
+        let label = members::label("g", unit);
+        Member { unit: unit.to_owned(), label, kind: Kind::Process, start: members::Start::Auto, defined: false }
     }
 
     fn units(before: &Group, more: &[&str], after: &Group, up: bool) -> (Vec<String>, Vec<String>) {
         let target = Target { group: GroupName::new("g").unwrap(), process: ProcessName::new("w").unwrap() };
-        let mut members = status::members(before);
+        let mut members = members::members(before);
         let wanted: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
         members.extend(more.iter().map(|unit| found(unit)));
         let Difference { stop, start } = difference(&target, &members, after, &wanted, up);

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::basic::diagnostic::{Diagnostics, SourceFile, one_line};
+use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
-use crate::cli::{Exit, complain};
+use crate::cli::common::output::complain;
 use crate::generator::load;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover;
@@ -226,24 +226,6 @@ pub(crate) fn tidy(path: &Path) {
         // Not empty: others have something there.
         let _ = fs::remove_dir(directory);
     }
-}
-
-/// Says that a file couldn't be written, and which exit status that is.
-pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Exit {
-    let path = one_line(&path.display().to_string());
-    let denied = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
-    match denied {
-        true => complain(format_args!("you may not write `{path}`: {}", words(error))),
-        false => complain(format_args!("`{path}` can't be written: {}", words(error))),
-    }
-    if error.kind() == io::ErrorKind::PermissionDenied { Exit::NotAllowed } else { Exit::Failed }
-}
-
-/// The error in the system's words, without its number.
-fn words(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::restart::Pace;
 use crate::basic::scope::{Directories, Scope};
+use crate::basic::terminal::ColorChoice;
 use crate::change::observe;
 use crate::change::observe::{Notes, Seen};
 use crate::change::plan;
@@ -15,12 +16,12 @@ use crate::change::plan::{Plan, Reason, render};
 use crate::change::rollout::apply::Application;
 use crate::change::rollout::journal::Record;
 use crate::change::rollout::{Failure, Rollout, Stop};
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
-use crate::cli::common::output::Color;
+use crate::cli::common::output::{complain, say};
 use crate::cli::common::session;
 use crate::cli::common::session::{Work, not_allowed, said};
 use crate::cli::inspect::plan::{groups, invalid};
-use crate::cli::{Exit, complain, say};
 use crate::generator;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover::Source;
@@ -87,7 +88,7 @@ impl Apply {
                     // Another group may be allowed, or be well.
                     Err(stop) => work.stopped(&stop),
                 };
-                exit = crate::cli::inspect::status::worse(exit, end);
+                exit = crate::cli::common::exit::worse(exit, end);
                 if work.interrupt.asked() {
                     break;
                 }
@@ -100,7 +101,7 @@ impl Apply {
         let directories = Directories::from_environment(work.scope, None);
         let own = work.outcome.groups.iter().find(|own| own.name == *group);
         if let Some(broken) = own.filter(|own| own.group.is_none() && !self.rollback) {
-            if let Some(object) = invalid(broken, Color::Auto, self.json) {
+            if let Some(object) = invalid(broken, ColorChoice::Auto, self.json) {
                 print(&object)?;
             }
             return Ok(Exit::Invalid);
@@ -177,7 +178,7 @@ impl Apply {
             }
         }
         if !self.json {
-            work.progress.note_lines(&render::render(&plan, false, output::look(Color::Auto, work.scope)));
+            work.progress.note_lines(&render::render(&plan, false, output::look(ColorChoice::Auto, work.scope)));
         }
         work.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let application = subject.application(&plan, &notes, &seen, context.cpus);
@@ -211,7 +212,8 @@ impl Apply {
         };
         complain(format_args!("{group}: {why}"));
         if !held.is_empty() {
-            let held: Vec<String> = held.iter().map(|unit| crate::status::label(group.as_str(), unit)).collect();
+            let held: Vec<String> =
+                held.iter().map(|unit| crate::change::observe::members::label(group.as_str(), unit)).collect();
             say(&format!("  held at what they run with: {}", listed(&held)));
         }
         let (on, back) = (subject.command("apply"), subject.command("apply --rollback"));
@@ -275,7 +277,7 @@ impl Subject<'_> {
 
     /// `copse apply G`, as somebody would have to write it, in backquotes.
     fn command(&self, verb: &str) -> String {
-        format!("`{} {verb} {}`", crate::cli::copse(self.work.scope), self.group)
+        format!("`{} {verb} {}`", crate::cli::common::output::copse(self.work.scope), self.group)
     }
 
     /// Takes the files of the last complete apply, or else of the group's start. `false` where neither is known. Where the

@@ -3,14 +3,16 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Reason, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Reason;
 use crate::change::rollout::journal::Record;
 use crate::change::rollout::{Event, Reached, Stop, Tell as _};
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
-use crate::status::Kind;
 
 /// Suspend what runs of groups, or of parts of them: its processes get no CPU time until they are thawed.
 ///

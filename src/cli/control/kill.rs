@@ -4,13 +4,14 @@ use clap::{Args, ValueEnum};
 
 use crate::basic::scope::Scope;
 use crate::basic::signal;
+use crate::change::observe::members::Kind;
 use crate::change::rollout::journal::Record;
 use crate::change::rollout::{Event, Reached, Stop, Tell as _};
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
-use crate::status::Kind;
 
 /// Send a signal to what runs of groups, or of parts of them.
 #[derive(Debug, Args)]

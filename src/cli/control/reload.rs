@@ -3,13 +3,15 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Action;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
-use crate::status::Kind;
 
 /// Reload what runs of groups, or of parts of them; a setup step runs again.
 #[derive(Debug, Args)]

@@ -3,10 +3,11 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Reason, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::plan::Reason;
 use crate::change::rollout::journal::Record;
 use crate::change::rollout::{Event, Reached, Stop, Tell as _};
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;

@@ -7,18 +7,20 @@ use clap::Args;
 use super::start;
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
+use crate::change::observe::members::Member;
+use crate::change::observe::members::Subject;
+use crate::change::observe::state::State;
 use crate::change::plan::restart;
-use crate::change::plan::{Action, Plan, Subject, Why};
+use crate::change::plan::{Action, Plan, Why};
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
 use crate::manager::details::{Details, details};
 use crate::manager::unit::Listed;
 use crate::model::Share;
-use crate::status;
-use crate::status::{Member, State};
 
 /// How long `--canary` watches without a span.
 const CANARY: &str = "30s";
@@ -113,7 +115,7 @@ async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, S
     let state = |member: &Member, row: &Listed, details: &Details| match row.load_state.as_str() {
         // Also what runs: the manager would refuse to restart it.
         "masked" => State::Masked,
-        _ => status::state(member, row, Some(details)),
+        _ => State::of(member, row, Some(details)),
     };
     Ok(of.map(|((member, row), details)| (member.clone(), state(member, &row, &details))).collect())
 }

@@ -7,14 +7,16 @@ use std::time::SystemTime;
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Action;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
+use crate::cli::common::output::unwritten;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::configure::transaction::unwritten;
-use crate::cli::{Exit, complain};
-use crate::status::Kind;
 
 /// Run setup steps again; a step whose inputs didn't change is over at once.
 ///

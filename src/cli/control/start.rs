@@ -3,14 +3,15 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members;
+use crate::change::observe::members::Subject;
+use crate::change::plan::Action;
 use crate::change::rollout::Stop;
 use crate::change::rollout::journal::Record;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::status;
 
 /// Start groups, or parts of them, and wait until they are ready.
 #[derive(Debug, Args)]
@@ -39,7 +40,7 @@ impl Start {
 /// By the target: the units are started in their order, and those that failed before get another chance.
 pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
-    let members = chosen.subjects(|member| member.defined && member.start == status::Start::Auto);
+    let members = chosen.subjects(|member| member.defined && member.start == members::Start::Auto);
     work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
     let started = work.rollout(chosen.limit(), &record).start_group(&target, &members).await;

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::plan::{Action, Subject};
+use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Start};
+use crate::change::plan::Action;
 use crate::change::rollout::Stop as Stopped;
 use crate::change::rollout::journal::Record;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
 use crate::manager::unit::Listed;
-use crate::status::{Kind, Start};
 
 /// Stop groups, or parts of them, and wait until the last process is gone.
 #[derive(Debug, Args)]
@@ -40,14 +41,15 @@ impl Stop {
 pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     // Of a timed process only the timer goes with the group; a job that its timer started runs to its end.
-    let timed = |member: &crate::status::Member| member.kind == Kind::Process && member.start == Start::Timed;
+    let timed =
+        |member: &crate::change::observe::members::Member| member.kind == Kind::Process && member.start == Start::Timed;
     let members = chosen.subjects(|member| !timed(member));
     work.progress.expect(&members);
     let record = Record::new(&chosen.group, &work.progress);
     work.rollout(chosen.limit(), &record).stop_group(&target, &members).await?;
     for member in chosen.members.iter().filter(|member| timed(member)) {
         if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
-            let (label, group, copse) = (&member.label, &chosen.group, crate::cli::copse(work.scope));
+            let (label, group, copse) = (&member.label, &chosen.group, crate::cli::common::output::copse(work.scope));
             work.progress.note(&format!("{label} runs to its end; `{copse} stop {group}/{label}` stops it"));
         }
     }
@@ -61,7 +63,7 @@ async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
     }
     work.carry_out(chosen, &chosen.plan(Action::Stop, up)).await?;
     for socket in open_sockets(work, chosen).await? {
-        let socket = crate::status::label(chosen.group.as_str(), &socket);
+        let socket = crate::change::observe::members::label(chosen.group.as_str(), &socket);
         work.progress.note(&format!("{socket} stays open: a connection may start {} again", chosen.label()));
     }
     Ok(Exit::Done)

@@ -7,14 +7,15 @@ use clap::Args;
 
 use crate::basic::diagnostic::one_line;
 use crate::basic::scope::Scope;
+use crate::change::observe::members;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::load::{load, unknown};
 use crate::cli::common::output;
+use crate::cli::common::output::complain;
 use crate::cli::common::selector::Named;
-use crate::cli::inspect::status::{load, unknown};
-use crate::cli::{Exit, complain};
 use crate::generate;
 use crate::generator::load::GroupOutcome;
 use crate::model::Group;
-use crate::status;
 use crate::unit::name;
 
 /// Show the group file with its drop-ins, and the units made from them with theirs.
@@ -78,7 +79,7 @@ fn files(found: &GroupOutcome) -> String {
 /// The unit files of what is named; of instances that are alike, their template.
 fn of_group(group: &Group, named: &Named) -> Vec<String> {
     if named.part.is_some() {
-        let mut units: Vec<String> = status::members(group)
+        let mut units: Vec<String> = members::members(group)
             .into_iter()
             .filter(|member| named.means(&member.label))
             .map(|member| if named.is_instance() { member.unit } else { file_of(group, member.unit) })

@@ -10,9 +10,10 @@ use clap::Args;
 use crate::basic::diagnostic::Diagnostic;
 use crate::basic::scope::Scope;
 use crate::cli::common::args::{Input, Loaded};
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
+use crate::cli::common::output::complain;
 use crate::cli::common::output::{Counts, Format, Report, counted};
-use crate::cli::{Exit, complain};
 use crate::generator::load::Outcome;
 
 /// Say everything that is wrong with group files.
@@ -79,7 +80,7 @@ fn summary(loaded: &Loaded) -> String {
     let left_out = left_out(loaded);
     let counts = if left_out > 0 { format!("{counts}, {left_out} more") } else { counts.to_string() };
     match (concerned, all) {
-        (0, 0) if diagnostics.is_empty() => crate::cli::inspect::status::no_groups(&loaded.directories),
+        (0, 0) if diagnostics.is_empty() => crate::cli::common::load::no_groups(&loaded.directories),
         (0, _) => format!("{}: {counts}", counted(all, "group")),
         _ => format!("{counts} in {concerned} of {}", counted(all, "group")),
     }

@@ -12,10 +12,11 @@ use clap_complete::env::{EnvCompleter as _, Fish, Shells, Zsh};
 use crate::basic::diagnostic::Code;
 use crate::basic::scope::Scope;
 use crate::basic::signal;
+use crate::change::observe::members;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::load::load;
 use crate::cli::common::output;
-use crate::cli::inspect::status::load;
-use crate::cli::{Exit, complain};
-use crate::status;
+use crate::cli::common::output::complain;
 
 /// Set where a shell asks for candidates; its value is the shell.
 const VARIABLE: &str = "COPSE_COMPLETE";
@@ -151,7 +152,7 @@ fn members(current: &OsStr) -> Vec<CompletionCandidate> {
         let Some(group) = outcome.group.as_ref().filter(|_| typed.starts_with(outcome.name.as_str())) else {
             continue;
         };
-        for member in status::members(group).into_iter().filter(|member| !member.label.contains('.')) {
+        for member in members::members(group).into_iter().filter(|member| !member.label.contains('.')) {
             let label = match member.label.split_once('@') {
                 Some((process, _)) if !typed.contains('@') => process,
                 _ => &member.label,

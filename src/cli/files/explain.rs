@@ -6,10 +6,11 @@ use clap::Args;
 
 use crate::basic::diagnostic::Code;
 use crate::basic::suggest;
+use crate::basic::terminal::wrap;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
+use crate::cli::common::output::complain;
 use crate::cli::common::output::print;
-use crate::cli::{Exit, complain};
-use crate::status::render::wrap;
 
 /// Say what the code of a diagnostic means, and what to do.
 #[derive(Debug, Args)]

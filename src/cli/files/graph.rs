@@ -10,9 +10,10 @@ use clap::Args;
 use self::picture::Picture;
 use crate::basic::scope::Scope;
 use crate::cli::common::args::Input;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::Report;
-use crate::cli::{Exit, complain};
+use crate::cli::common::output::complain;
 
 /// Draw a group: what starts what, who waits for whom.
 #[derive(Debug, Args)]

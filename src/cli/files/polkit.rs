@@ -9,9 +9,10 @@ use clap::Args;
 
 use crate::basic::scope::Scope;
 use crate::cli::common::args::Input;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::Report;
-use crate::cli::{Exit, complain};
+use crate::cli::common::output::complain;
 use crate::model::Group;
 
 /// Where polkit(8) finds rules.

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
-use crate::cli::{Exit, complain};
+use crate::cli::common::output::complain;
 use crate::model::schema;
 
 /// Print the JSON Schema of group files, for editors.

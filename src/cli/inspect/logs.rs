@@ -13,16 +13,18 @@ use std::process::{Child, Command, Stdio};
 use clap::Args;
 
 use self::line::Painter;
-use super::status::{load, unknown};
 use crate::basic::scope::Scope;
-use crate::cli::common::output::Color;
+use crate::basic::terminal::ColorChoice;
+use crate::change::observe::members;
+use crate::change::observe::members::Member;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::load::{load, unknown};
+use crate::cli::common::output::complain;
 use crate::cli::common::selector::Named;
-use crate::cli::{Exit, block_on, complain};
+use crate::cli::common::session::block_on;
 use crate::generator::load::Outcome;
 use crate::manager::connect;
 use crate::manager::details::details;
-use crate::status;
-use crate::status::Member;
 
 /// Show the journal of a group, or of some of its processes, with systemd's own lines about them.
 #[derive(Debug, Args)]
@@ -53,7 +55,7 @@ pub struct Logs {
 
     /// When to use colours.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    color: Color,
+    color: ColorChoice,
 }
 
 fn lines(text: &str) -> Result<String, &'static str> {
@@ -147,7 +149,7 @@ fn members(scope: Scope, named: &Named, outcome: &Outcome) -> Result<Vec<Member>
         }
         Exit::Done
     });
-    let mut members = status::all_members(&named.group, meaning, &found);
+    let mut members = members::all_members(&named.group, meaning, &found);
     let known = group.is_some() || !found.is_empty();
     members.retain(|member| named.means(&member.label));
     let process = |part: &str| {

@@ -4,17 +4,21 @@ use std::io::stderr;
 
 use clap::Args;
 
-use super::status::{load, no_groups, running, unknown, worse};
+use super::status::running;
 use crate::basic::diagnostic::{Diagnostic, Severity};
 use crate::basic::scope::Scope;
-use crate::change::observe;
+use crate::basic::terminal::ColorChoice;
+use crate::change;
 use crate::change::observe::Notes;
 use crate::change::plan;
 use crate::change::plan::{json, render};
+use crate::cli::common::exit::Exit;
+use crate::cli::common::exit::worse;
+use crate::cli::common::load::{load, no_groups, unknown};
 use crate::cli::common::output;
-use crate::cli::common::output::{Color, Format, Report};
+use crate::cli::common::output::{Format, Report};
+use crate::cli::common::output::{complain, failed};
 use crate::cli::common::selector::Named;
-use crate::cli::{Exit, complain, failed};
 use crate::generator;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
@@ -45,13 +49,13 @@ pub struct Plan {
 
     /// When to use colours.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    color: Color,
+    color: ColorChoice,
 }
 
 impl Plan {
     /// Prints the plan of each group.
     pub fn run(self, scope: Scope) -> Exit {
-        crate::cli::with_manager(scope, async |systemd| {
+        crate::cli::common::session::with_manager(scope, async |systemd| {
             let (directories, outcome) = load(scope);
             let groups = match groups(&self.groups, &systemd, scope, &outcome).await {
                 Ok(groups) => groups,
@@ -66,7 +70,7 @@ impl Plan {
                     exit = worse(exit, Exit::Invalid);
                     continue;
                 }
-                match observe::plan(&systemd, &notes, group, own).await {
+                match change::plan(&systemd, &notes, group, own).await {
                     Ok(Some(plan)) => {
                         if self.exit_code && !plan.is_empty() {
                             exit = worse(exit, Exit::Pending);
@@ -116,7 +120,7 @@ pub(crate) async fn groups(
 }
 
 /// Tells what is wrong with a group's file; with `json`, the object that says so.
-pub(crate) fn invalid(group: &GroupOutcome, color: Color, json: bool) -> Option<String> {
+pub(crate) fn invalid(group: &GroupOutcome, color: ColorChoice, json: bool) -> Option<String> {
     let report = Report { format: Format::Auto, color };
     let errors: Vec<&Diagnostic> =
         group.diagnostics.iter().filter(|found| found.severity() == Severity::Error).collect();

@@ -8,23 +8,23 @@ mod watch;
 
 pub(crate) use self::read::running;
 
+use crate::cli::common::exit::{exit_for, worse};
+use crate::cli::common::load::{load, no_groups, unknown};
 use clap::Args;
 
 use self::read::Group;
-use crate::basic::scope::{Directories, Scope};
-use crate::basic::suggest;
+use crate::basic::scope::Scope;
+use crate::basic::terminal::ColorChoice;
+use crate::basic::terminal::TerminalStyle;
 use crate::change::observe::Notes;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
-use crate::cli::common::output::Color;
+use crate::cli::common::output::{complain, failed};
 use crate::cli::common::selector::Named;
-use crate::cli::{Exit, complain, failed};
 use crate::generator;
-use crate::generator::load;
-use crate::generator::load::Outcome;
 use crate::manager::Connected;
 use crate::model::Context;
-use crate::status::render::Look;
-use crate::status::{Status as Shown, Verdict, json, render};
+use crate::status::{Status as Shown, json, render};
 use crate::unit::name::GroupName;
 
 /// Show what runs of groups; without one, a line for each of all groups.
@@ -60,12 +60,12 @@ struct Output {
 
     /// When to use colours.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    color: Color,
+    color: ColorChoice,
 }
 
 impl Default for Output {
     fn default() -> Self {
-        Self { json: false, color: Color::Auto }
+        Self { json: false, color: ColorChoice::Auto }
     }
 }
 
@@ -75,7 +75,7 @@ impl Status {
         if self.names.is_empty() {
             return List { output: self.output }.run(scope);
         }
-        crate::cli::with_manager(scope, async |systemd| {
+        crate::cli::common::session::with_manager(scope, async |systemd| {
             if self.watch {
                 return watch::watch(&self.names, &self.output, scope, &systemd).await;
             }
@@ -112,14 +112,14 @@ async fn look(names: &[String], scope: Scope, systemd: &Connected) -> zbus::Resu
     Ok((shown, exit))
 }
 
-fn whole(all: &[Shown], look: Look) -> String {
+fn whole(all: &[Shown], look: TerminalStyle) -> String {
     all.iter().map(|status| render::render(status, look)).collect::<Vec<_>>().join("\n")
 }
 
 impl List {
     /// Prints the groups that have a file, and those that run without.
     pub fn run(self, scope: Scope) -> Exit {
-        crate::cli::with_manager(scope, async |systemd| {
+        crate::cli::common::session::with_manager(scope, async |systemd| {
             let (directories, outcome) = load(scope);
             match read::all(&systemd, scope, &outcome).await {
                 Ok(all) if all.is_empty() && !self.output.json => {
@@ -134,14 +134,20 @@ impl List {
 }
 
 impl Output {
-    fn text(&self, scope: Scope, all: &[Shown], render: impl FnOnce(&[Shown], Look) -> String) -> String {
+    fn text(&self, scope: Scope, all: &[Shown], render: impl FnOnce(&[Shown], TerminalStyle) -> String) -> String {
         match self.json {
             true => all.iter().map(|status| json::render(status) + "\n").collect(),
             false => render(all, output::look(self.color, scope)),
         }
     }
 
-    fn print(&self, scope: Scope, all: &[Shown], exit: Exit, render: impl FnOnce(&[Shown], Look) -> String) -> Exit {
+    fn print(
+        &self,
+        scope: Scope,
+        all: &[Shown],
+        exit: Exit,
+        render: impl FnOnce(&[Shown], TerminalStyle) -> String,
+    ) -> Exit {
         let text = self.text(scope, all, render);
         match output::print(&text) {
             Ok(()) => exit,
@@ -153,66 +159,9 @@ impl Output {
     }
 }
 
-/// The group files of a scope, as the generator reads them.
-pub(crate) fn load(scope: Scope) -> (Directories, Outcome) {
-    let directories = Directories::from_environment(scope, None);
-    let outcome = load::load(&directories, &Context { scope, cpus: generator::cpus() });
-    (directories, outcome)
-}
-
-/// That no group is to be found, and how there comes to be one.
-pub(crate) fn no_groups(directories: &Directories) -> String {
-    let places: Vec<_> = directories.groups.iter().map(|path| path.display().to_string()).collect();
-    let copse = crate::cli::copse(directories.scope);
-    format!("no groups in {}; help: `{copse} edit --full NAME` makes one, copse.toml(5)", places.join(", "))
-}
-
-/// Says that there is nothing of that name, and what is near.
-pub(crate) fn unknown(named: &Named, outcome: &Outcome) {
-    let groups = || outcome.groups.iter().map(|group| group.name.as_str());
-    let (what, near) = match &named.part {
-        Some(part) if groups().any(|group| group == named.group) => {
-            (format!("group `{}` has no process `{part}`", named.group), None)
-        }
-        _ => (format!("there is no group `{}`", named.group), suggest::nearest(&named.group, groups())),
-    };
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    complain(format_args!("{what}{hint}"));
-}
-
 /// The exit status that a group's state stands for.
 fn exit_of(status: &Shown) -> Exit {
     if status.errors > 0 { Exit::Invalid } else { exit_for(status.verdict) }
-}
-
-/// The exit status that the word about a group stands for.
-pub(crate) fn exit_for(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Failed => Exit::Failed,
-        Verdict::Degraded => Exit::Degraded,
-        Verdict::Starting => Exit::Starting,
-        Verdict::Stopping | Verdict::Stopped => Exit::Stopped,
-        Verdict::Active => Exit::Done,
-    }
-}
-
-/// The one of two that needs somebody sooner.
-pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 11] = [
-        Exit::NotAllowed,
-        Exit::Failed,
-        Exit::HalfWay,
-        Exit::Locked,
-        Exit::Invalid,
-        Exit::NoSuchGroup,
-        Exit::Degraded,
-        Exit::Stopped,
-        Exit::Starting,
-        Exit::Pending,
-        Exit::Done,
-    ];
-    let rank = |exit| ORDER.iter().position(|of| *of == exit).unwrap_or(0);
-    if rank(other) < rank(one) { other } else { one }
 }
 
 #[cfg(test)]

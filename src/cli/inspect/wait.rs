@@ -5,18 +5,22 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::{Instant, sleep};
 
-use super::status::exit_for;
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
+use crate::change::observe::members::Member;
+use crate::change::observe::state::State;
+use crate::change::observe::state::Whole;
 use crate::change::rollout::Stop;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::exit::exit_for;
+use crate::cli::common::output::complain;
 use crate::cli::common::selection::Chosen;
 use crate::cli::common::session;
 use crate::cli::common::session::Work;
-use crate::cli::{Exit, complain};
 use crate::manager::details::{Details, details};
 use crate::manager::unit::Listed;
 use crate::status;
-use crate::status::{Row, Verdict, Whole};
+use crate::status::{Row, Verdict};
 use crate::unit::name;
 
 /// Between two looks.
@@ -72,11 +76,10 @@ async fn verdict(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<(Verdict, Opt
     let mut listed = work.systemd().list(&names).await?;
     let mut last = || listed.pop().unwrap_or_else(|| Listed::absent(&of_group[0]));
     let (mark, gate, target) = (last(), last(), last());
-    let row = |((member, listed), details): ((&status::Member, Listed), Details)| {
-        Row::new(member.clone(), listed, Some(details))
-    };
+    let row =
+        |((member, listed), details): ((&Member, Listed), Details)| Row::new(member.clone(), listed, Some(details));
     let rows: Vec<Row> = chosen.members.iter().zip(listed).zip(known).map(row).collect();
-    let restarting = rows.iter().any(|row| row.state == status::State::Restarting);
+    let restarting = rows.iter().any(|row| row.state == State::Restarting);
     let (verdict, reason) = match chosen.part {
         Some(_) => status::judge_part(&rows),
         None => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use zbus::OwnedVariant;
 
 use crate::basic::scope::Scope;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::manager::gave_up::{Failure, Judgement, judge};
 use crate::manager::unit::get;
@@ -51,7 +51,7 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
         line(Level::Error, format_args!("{unit} gave up, but it isn't part of a group's target: nothing is stopped"));
         return Ok(Exit::Failed);
     };
-    let systemctl = crate::cli::systemctl(scope);
+    let systemctl = crate::cli::common::output::systemctl(scope);
     line(
         Level::Error,
         format_args!(

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 
 /// Prints standard input, which holds the diagnostics as the generator wrote them into the unit.

@@ -1,9 +1,9 @@
 //! `copse internal spared`: the units that nobody but their group's own people restarts. needrestart(1) asks.
 
 use crate::basic::scope::Scope;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::load::load;
 use crate::cli::common::output;
-use crate::cli::inspect::status::load;
 use crate::model::{Group, Refresh};
 use crate::unit::name;
 

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::basic::scope::{Directories, Scope};
-use crate::cli::{Exit, complain};
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::complain;
 use crate::generator::running::Running;
 use crate::unit::name::template_of;
 use crate::unit::tree;

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::basic::scope::Scope;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::manager::{Connected, connect};
 

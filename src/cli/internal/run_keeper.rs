@@ -5,10 +5,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::basic::scope::{Directories, Scope};
+use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
+use crate::cli::common::session::block_on;
 use crate::cli::run::cleanup::clear;
 use crate::cli::run::workspace::{Caller, Place};
-use crate::cli::{Exit, block_on};
 use crate::manager::connect;
 use crate::manager::jobs::Jobs;
 use crate::unit::name::GroupName;

@@ -15,6 +15,8 @@ use super::signals::Signals;
 use super::watch::{Begun, End, Watched, end};
 use crate::basic::clock;
 use crate::basic::scope::Scope;
+use crate::change::observe::members;
+use crate::change::observe::members::Member;
 use crate::cli::common::selector::Named;
 use crate::cli::inspect::logs::line::{FIELDS, Painter};
 use crate::cli::inspect::logs::matches::matches;
@@ -22,8 +24,6 @@ use crate::manager::connection::Connected;
 use crate::manager::details::details;
 use crate::manager::unit::Listed;
 use crate::model::Group;
-use crate::status;
-use crate::status::Member;
 use crate::unit::name;
 
 /// Between two looks when no signal comes.
@@ -83,7 +83,7 @@ impl Front {
         any_end: bool,
         colour: bool,
     ) -> std::io::Result<Self> {
-        let members = status::members(group);
+        let members = members::members(group);
         let name = group.name.as_str().to_owned();
         let painter = Painter::new(scope, &name, &members, colour).live();
         Ok(Self {

@@ -12,8 +12,11 @@ use super::workspace::Place;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
 use crate::basic::suggest;
-use crate::cli::common::output::{Color, Format, Report};
-use crate::cli::{Exit, complain, failed, import};
+use crate::basic::terminal::ColorChoice;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::output::{Format, Report};
+use crate::cli::common::output::{complain, failed};
+use crate::cli::import;
 use crate::generator;
 use crate::group_file::discover;
 use crate::group_file::discover::{FoundGroup, Source};
@@ -208,6 +211,6 @@ fn invalid(diagnostics: &Diagnostics) -> Exit {
 }
 
 fn show(diagnostics: &Diagnostics) {
-    let report = Report { format: Format::Auto, color: Color::Auto };
+    let report = Report { format: Format::Auto, color: ColorChoice::Auto };
     let _ = stderr().write_all(report.text(diagnostics.iter(), &stderr()).as_bytes());
 }

@@ -1,9 +1,9 @@
 //! What becomes of the units of a run: what is said of it, and when it is over. Pure.
 
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::observe::state::State;
 use crate::manager::details::Details;
 use crate::manager::unit::{Listed, Monotonic};
-use crate::status;
-use crate::status::{Kind, Member, Start, State};
 
 /// A unit of the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl Watched {
             sub_state: "dead".to_owned(),
             job: None,
         };
-        let state = status::state(&member, &listed, None);
+        let state = State::of(&member, &listed, None);
         Self { member, essential, listed, details: None, state }
     }
 
@@ -65,7 +65,7 @@ impl Watched {
     pub(super) fn see(&mut self, listed: Listed, details: Option<Details>) -> Option<String> {
         let restarts = |details: &Option<Details>| details.as_ref().map_or(0, |details| details.restarts);
         let details = details.or_else(|| self.details.take());
-        let state = status::state(&self.member, &listed, details.as_ref());
+        let state = State::of(&self.member, &listed, details.as_ref());
         let again = state == State::Restarting && restarts(&details) != restarts(&self.details);
         let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, details.as_ref()));
         (self.listed, self.details, self.state) = (listed, details, state);

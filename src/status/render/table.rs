@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Colour, Look, cut, is_lost, sign, size, span, state};
+use super::{is_lost, sign, size, state};
 use crate::basic::diagnostic::one_line;
+use crate::basic::terminal::{TerminalStyle, Tone, cut, span};
+use crate::change::observe::state::State;
 use crate::change::plan;
 use crate::manager::details::before_exec;
-use crate::status::{Row, State};
+use crate::status::Row;
 
 /// A column: its head, whether its cells stand at the right, and its cells.
 struct Column {
@@ -37,7 +39,7 @@ const GAP: usize = 2;
 const SIGN: usize = 2;
 
 /// A line for each member, and below it what it says and what is said of it.
-pub(super) fn table(rows: &[Row], look: Look, text: &mut String) {
+pub(super) fn table(rows: &[Row], look: TerminalStyle, text: &mut String) {
     let details = |row: &Row, cell: fn(&crate::manager::details::Details) -> Option<String>| {
         row.details.as_ref().and_then(cell).unwrap_or_default()
     };
@@ -73,7 +75,7 @@ pub(super) fn table(rows: &[Row], look: Look, text: &mut String) {
         cells.join("  ").trim_end().to_owned()
     };
     let head = line(&|_, column| column.head.to_owned());
-    let _ = writeln!(text, "  {}", look.paint(Colour::Faint, &head));
+    let _ = writeln!(text, "  {}", look.paint(Tone::Faint, &head));
     let below = SIGN + widths.first().copied().unwrap_or(0) + GAP;
     for (place, row) in rows.iter().enumerate() {
         let (sign, colour) = sign(row);
@@ -113,7 +115,7 @@ fn said(row: &Row) -> Vec<String> {
 }
 
 /// Why it doesn't run with what the files say; not again where the row above said the same.
-fn changed(row: &Row, above: Option<&Row>, look: Look) -> Option<String> {
+fn changed(row: &Row, above: Option<&Row>, look: TerminalStyle) -> Option<String> {
     let new = !row.outdated.is_empty() && above.is_none_or(|above| above.outdated != row.outdated);
     let reasons = || plan::render::reasons(&row.outdated, look);
     new.then(|| reasons().join(", "))

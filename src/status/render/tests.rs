@@ -78,8 +78,8 @@ fn resolver() -> Status {
     }
 }
 
-fn look(width: usize) -> Look {
-    Look { colour: false, width, now: NOW, user: false }
+fn look(width: usize) -> TerminalStyle {
+    TerminalStyle { colour: false, width, now: NOW, user: false }
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colours_add_nothing_but_colour() {
     let plain = render(&resolver(), look(80));
-    let coloured = render(&resolver(), Look { colour: true, ..look(80) });
+    let coloured = render(&resolver(), TerminalStyle { colour: true, ..look(80) });
     assert!(coloured.contains("\u{1b}[1;31m"), "{coloured}");
     let mut pieces = coloured.split("\u{1b}[");
     let first = pieces.next().unwrap().to_owned();
@@ -380,7 +380,7 @@ fn what_failed_says_why_in_as_many_lines_as_it_needs() {
 
 #[test]
 fn a_users_commands_are_those_of_the_users_manager() {
-    let text = render(&resolver(), Look { user: true, ..look(100) });
+    let text = render(&resolver(), TerminalStyle { user: true, ..look(100) });
     for command in
         ["`systemctl --user daemon-reload`", "copse --user logs ", "systemctl --user start knot-resolver.target"]
     {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::basic::diagnostic::one_line;
+use crate::basic::terminal::{TerminalStyle, Tone};
 use crate::change::plan::Reason;
-use crate::status::render::{Colour, Look};
 use crate::unit::effective::Difference;
 
 /// More directives than these are counted, not named.
@@ -105,7 +105,7 @@ fn variables(old: &[String], new: &[String]) -> String {
 }
 
 /// The lines of each directive before and now, as in a unified diff; of several units, all that differ.
-pub(super) fn changed_lines(reasons: &[Reason], look: Look, text: &mut String) {
+pub(super) fn changed_lines(reasons: &[Reason], look: TerminalStyle, text: &mut String) {
     let all = by_directive(reasons);
     let mut sections: Vec<&str> = Vec::new();
     all.iter().flatten().for_each(|one| {
@@ -121,11 +121,11 @@ pub(super) fn changed_lines(reasons: &[Reason], look: Look, text: &mut String) {
     }
 }
 
-fn directive_lines(same: &[&Difference], look: Look, text: &mut String) {
-    let mut lines: Vec<(Colour, String)> = Vec::new();
+fn directive_lines(same: &[&Difference], look: TerminalStyle, text: &mut String) {
+    let mut lines: Vec<(Tone, String)> = Vec::new();
     for sign in ['-', '+'] {
         for Difference { name, old, new, .. } in same {
-            let (colour, these, others) = if sign == '-' { (Colour::Bad, old, new) } else { (Colour::Good, new, old) };
+            let (colour, these, others) = if sign == '-' { (Tone::Bad, old, new) } else { (Tone::Good, new, old) };
             for value in these.iter().filter(|value| !others.contains(value)) {
                 let line = format!("            {sign}{name}={}", one_line(value));
                 if !lines.iter().any(|(_, known)| *known == line) {

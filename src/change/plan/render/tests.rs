@@ -1,11 +1,11 @@
 //! How a plan looks, to people and to programs.
 
 use super::*;
+use crate::basic::terminal::TerminalStyle;
+use crate::change::observe::state::State;
 use crate::change::plan;
 use crate::change::plan::fixtures::{read, situation};
 use crate::change::plan::json;
-use crate::status::State;
-use crate::status::render::Look;
 
 #[test]
 fn units_are_named_shortly() {
@@ -52,7 +52,7 @@ fn the_picture() {
     situation.applied = Some(1_000_000);
     situation.notes = vec!["a note".to_owned()];
     let plan = plan::plan(&situation);
-    let look = Look { colour: false, width: 80, now: 8_000_000_000, user: false };
+    let look = TerminalStyle { colour: false, width: 80, now: 8_000_000_000, user: false };
     let expected = "\
 g: changed since the last apply, 2h 13min ago
   /etc/copse/g.toml.d/10-local.toml
@@ -96,15 +96,15 @@ fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_
     };
     let (old, new) = (read(&text("hunter1")), read(&text("hunter2")));
     let plan = plan::plan(&situation(&old, &new));
-    let look = Look { colour: false, width: 200, now: 0, user: false };
+    let look = TerminalStyle { colour: false, width: 200, now: 0, user: false };
     let shown = render(&plan, false, look);
     assert!(shown.contains("roll     web@1 … @3  Environment= TOKEN changed; one at a time"), "{shown}");
     assert!(!shown.contains("hunter"), "{shown}");
     assert_eq!(plan.steps[0].reasons.len(), 1);
 }
 
-fn look() -> Look {
-    Look { colour: false, width: 400, now: 0, user: false }
+fn look() -> TerminalStyle {
+    TerminalStyle { colour: false, width: 400, now: 0, user: false }
 }
 
 #[test]

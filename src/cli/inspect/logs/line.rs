@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::basic::diagnostic::one_line;
 use crate::basic::local_time;
 use crate::basic::scope::Scope;
-use crate::status;
-use crate::status::Member;
+use crate::change::observe::members;
+use crate::change::observe::members::Member;
 
 /// The fields that are asked for, beside the time, which journalctl always gives.
 pub(in crate::cli) const FIELDS: [&str; 9] = [
@@ -38,7 +38,7 @@ const GATE: &str = "copse-ready";
 
 /// What a unit is called here: of the group's own units the group needn't be said.
 fn name(group: &str, unit: &str) -> String {
-    let label = status::label(group, unit);
+    let label = members::label(group, unit);
     let own =
         label.strip_suffix(group).and_then(|kind| kind.strip_suffix('@')).filter(|kind| kind.starts_with("copse-"));
     own.map(str::to_owned).unwrap_or(label)
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     fn painter(colour: bool) -> Painter {
-        let (kind, start) = (status::Kind::Process, status::Start::Auto);
+        let (kind, start) = (members::Kind::Process, members::Start::Auto);
         let member = |label: &str| {
             let unit = format!("g-{label}.service");
             Member { unit, label: label.to_owned(), kind, start, defined: true }

@@ -1,8 +1,8 @@
 //! Which lines of the journal are a group's: the matches of journalctl(1).
 
 use crate::basic::scope::Scope;
+use crate::change::observe::members::Member;
 use crate::cli::common::selector::Named;
-use crate::status::Member;
 
 /// The matches for what was named. Lines that a process wrote, lines that copse wrote about what it did to it, and lines
 /// that the service manager wrote about it; on
@@ -66,7 +66,7 @@ pub(in crate::cli) fn matches(scope: Scope, named: &Named, members: &[Member]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{Kind, Start};
+    use crate::change::observe::members::{Kind, Start};
 
     fn member(unit: &str, label: &str) -> Member {
         let (unit, label) = (unit.to_owned(), label.to_owned());

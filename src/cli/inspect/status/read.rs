@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::basic::diagnostic::Severity;
 use crate::basic::scope::{Directories, Scope};
 use crate::change::observe;
+use crate::change::observe::members;
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::observe::state::{State, Whole};
 use crate::change::observe::{Notes, Question, Seen};
 use crate::change::plan;
 use crate::cli::common::journal_excerpt;
@@ -17,7 +20,7 @@ use crate::manager::unit::Listed;
 use crate::model;
 use crate::state::pins::Pins;
 use crate::status;
-use crate::status::{Kind, Member, Resources, Row, Start, State, Status, Whole};
+use crate::status::{Resources, Row, Status};
 use crate::unit::name;
 use crate::unit::name::GroupName;
 
@@ -54,7 +57,7 @@ impl<'o> Group<'o> {
     }
 
     fn members(&self) -> Vec<Member> {
-        self.meaning().map(status::members).unwrap_or_default()
+        self.meaning().map(members::members).unwrap_or_default()
     }
 
     /// All about what is named of the group; `None` where there is nothing of that name.

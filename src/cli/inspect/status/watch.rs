@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::{Exit, Output, Shown, load, look, whole};
+use super::{Exit, Output, Shown, look, whole};
 use crate::basic::scope::Scope;
+use crate::cli::common::load::load;
+use crate::cli::common::output::failed;
 use crate::cli::common::selector::Named;
-use crate::cli::failed;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;
 use crate::manager::{Connected, Heard};

@@ -7,7 +7,7 @@ use super::Seen;
 use super::awaited::Awaited;
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
-use crate::cli::Exit;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::manager::Connected;
 use crate::manager::readiness::{Loss, Standing};
@@ -23,7 +23,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(scope: Scope) -> Self {
-        Self { systemctl: crate::cli::systemctl(scope), status: String::new() }
+        Self { systemctl: crate::cli::common::output::systemctl(scope), status: String::new() }
     }
 
     /// Shows what the gate waits for.
