@@ -87,7 +87,6 @@ enum Verb {
 }
 
 /// Runs the command with `arguments` (the first is the program's name) and says how to exit.
-#[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if files::completions::answer(Copse::command, &arguments) {

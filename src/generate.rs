@@ -39,7 +39,6 @@ pub struct Target {
 }
 
 /// All units of `group`, with their links, as paths below the generator's directory.
-#[must_use]
 pub fn generate(group: &Group, target: Target) -> UnitTree {
     tree(&Context::new(group, target))
 }
@@ -47,14 +46,12 @@ pub fn generate(group: &Group, target: Target) -> UnitTree {
 /// The same units for a package that ships them instead of the group file, as paths below its unit directory. Nothing
 /// in them depends on the machine that they are made on; what starts the target is said in its `[Install]`, and it isn't
 /// marked to be filled by the generator.
-#[must_use]
 pub fn compile(group: &Group, systemd: Systemd) -> UnitTree {
     tree(&Context::compiled(group, systemd))
 }
 
 /// The target alone, for a package that ships the group file: with its `[Install]`, and marked to be filled by the
 /// generator.
-#[must_use]
 pub fn static_target(group: &Group) -> UnitTree {
     let mut tree = UnitTree::default();
     target::write_static(&Context::compiled(group, Systemd::OLDEST), &mut tree);
@@ -77,7 +74,6 @@ fn tree(context: &Context) -> UnitTree {
 
 /// The names of all unit files that [`generate`] makes for `group` (templates and instances, no drop-ins): what must
 /// not meet another group's, or hide an installed unit. The target comes first; a static one counts as well.
-#[must_use]
 pub fn unit_names(group: &Group) -> Vec<String> {
     let mut names = vec![name::target(&group.name), name::slice(group.scope == Scope::User, &group.name)];
     names.extend(group.setup.keys().map(|setup| name::service(&group.name, setup)));

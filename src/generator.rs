@@ -40,7 +40,6 @@ use self::orphans::Departed;
 pub const STALE: &str = "X-CopseStale=yes";
 
 /// How many processors this process may use: what `"cpus"` means (sched_getaffinity(2)).
-#[must_use]
 pub fn cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count().max(1))
 }
@@ -49,7 +48,6 @@ pub fn cpus() -> u32 {
 ///
 /// What is remembered until the next boot is brought up to date only if `output` is the directory of the service
 /// manager itself: `systemd-analyze verify` and the like run generators too.
-#[must_use]
 pub fn run(output: &Path, directories: &Directories) -> bool {
     let began = clock::monotonic();
     let mut log = Log::open(directories);

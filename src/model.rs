@@ -96,7 +96,6 @@ pub struct Span {
 
 impl Span {
     /// A default: so many seconds, and how systemd writes them.
-    #[must_use]
     pub const fn seconds(text: &'static str, seconds: u64) -> Self {
         Self { text: Cow::Borrowed(text), value: crate::basic::time_span::Span::Finite(Duration::from_secs(seconds)) }
     }
@@ -171,13 +170,11 @@ pub struct Process {
 
 impl Process {
     /// Whether the target starts it and the group isn't ready without waiting for it.
-    #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.start == Start::Auto && !self.hold
     }
 
     /// Whether the group isn't ready without this service of it, and counts as degraded when it failed.
-    #[must_use]
     pub fn is_essential(&self, service: &str) -> bool {
         let own = self.instances.as_ref().and_then(|instances| {
             let instance = service.strip_suffix(".service")?.split_once('@')?.1;

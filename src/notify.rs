@@ -41,7 +41,6 @@ use self::failure::{Failure, Status};
 ///
 /// Doesn't return where the invocation is a chain load that succeeds: the
 /// process is then the command.
-#[must_use]
 pub fn run(arguments: Vec<OsString>) -> Status {
     match args::parse(arguments).and_then(dispatch) {
         Ok(status) => status,

@@ -41,7 +41,6 @@ pub struct Row {
 
 impl Row {
     /// What is seen of a member; nothing is compared with its file yet.
-    #[must_use]
     pub fn new(member: Member, listed: Listed, details: Option<Details>) -> Self {
         let state = State::of(&member, &listed, details.as_ref());
         Self { member, listed, details, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
@@ -67,7 +66,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The word: systemd's, where it has one.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -126,7 +124,6 @@ pub struct Resources {
 }
 
 /// The word about a group, and what it rests on.
-#[must_use]
 pub fn judge(whole: &Whole, rows: &[Row]) -> (Verdict, Option<String>) {
     let starting = |listed: &Listed| {
         listed.active_state == "activating" || matches!(listed.job.as_deref(), Some("start" | "restart"))
@@ -183,7 +180,6 @@ fn of_active(rows: &[Row]) -> (Verdict, Option<String>) {
 }
 
 /// The word about some members of a group, where only those were asked about.
-#[must_use]
 pub fn judge_part(rows: &[Row]) -> (Verdict, Option<String>) {
     let any = |is: fn(&Row) -> bool| rows.iter().any(is);
     let not_started = |row: &Row| matches!(row.state, State::Refused | State::NotLoaded(_));

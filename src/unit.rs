@@ -38,7 +38,6 @@ pub enum Section {
 
 impl Section {
     /// The word between the brackets.
-    #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             Self::Unit => "Unit",
@@ -66,7 +65,6 @@ const SECTION: usize = 1024;
 
 impl Unit {
     /// An empty unit with these comment lines on top (given without `# `).
-    #[must_use]
     pub fn new(header: &[&str]) -> Self {
         let mut unit = Self { header: String::with_capacity(256), sections: Vec::with_capacity(2) };
         for line in header {
@@ -107,7 +105,6 @@ impl Unit {
     }
 
     /// Whether a section has that comment.
-    #[must_use]
     pub fn has_comment(&self, section: Section, why: &'static str) -> bool {
         let lines = self.sections.iter().filter(|(found, _)| *found == section).flat_map(|(_, lines)| lines.lines());
         lines.filter_map(|line| line.strip_prefix("# ")).any(|comment| comment == why)
@@ -135,7 +132,6 @@ impl Unit {
     }
 
     /// The file's text.
-    #[must_use]
     pub fn text(&self) -> String {
         let sections = || self.sections.iter().filter(|(_, lines)| !lines.is_empty());
         let length = sections().map(|(section, lines)| section.text().len() + lines.len() + 4).sum::<usize>();

@@ -38,14 +38,12 @@ pub struct Place {
 
 impl Place {
     /// A place in `file`; `range` is in bytes.
-    #[must_use]
     pub fn new(file: &Arc<SourceFile>, range: std::ops::Range<usize>) -> Self {
         let byte = |at: usize| u32::try_from(at.min(file.text.len())).unwrap_or(u32::MAX);
         Self { file: Arc::clone(file), start: byte(range.start), end: byte(range.end) }
     }
 
     /// Line and column, both counted from 1; the column in characters.
-    #[must_use]
     pub fn line_column(&self) -> (usize, usize) {
         let before = self.file.text.get(..self.start as usize).unwrap_or(&self.file.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -53,7 +51,6 @@ impl Place {
     }
 
     /// The path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.file.path
     }
@@ -104,13 +101,11 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A diagnostic at a place in a file.
-    #[must_use]
     pub fn new(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
         Self::at(code, At::Place(place.into()), message)
     }
 
     /// A diagnostic about a whole file.
-    #[must_use]
     pub fn file(code: Code, path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self::at(code, At::Path(path.into()), message)
     }
@@ -120,28 +115,24 @@ impl Diagnostic {
     }
 
     /// Adds the fix.
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// Adds a second place.
-    #[must_use]
     pub fn related(mut self, place: impl Into<Place>, why: impl Into<String>) -> Self {
         self.related.push((place.into(), why.into()));
         self
     }
 
     /// Error, warning or note: a property of the code.
-    #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
 
     /// `PATH:LINE:COLUMN: error[code]: message; help`, always on one line: control characters are
     /// replaced, so that a file's text can't forge a line of the log.
-    #[must_use]
     pub fn line(&self) -> String {
         let at = match &self.at {
             At::Place(place) => place.to_string(),
@@ -157,7 +148,6 @@ impl Diagnostic {
 }
 
 /// Replaces what could end a line or steer a terminal.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     // Nearly all are; and every unit has some.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -170,7 +160,6 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// Takes the numbers away that Rust puts behind what the system says of an error, ` (os error 2)`: the words say it.
-#[must_use]
 pub fn without_number(text: &str) -> String {
     let mut pieces = text.split(" (os error ");
     let mut kept = pieces.next().unwrap_or_default().to_owned();
@@ -245,7 +234,6 @@ impl Diagnostics {
     }
 
     /// Whether any is an error; warnings and notes don't count.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.left_out_error || self.list.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
     }
@@ -269,13 +257,11 @@ impl Diagnostics {
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// How many there are besides those that [`Diagnostics::iter`] gives.
-    #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }

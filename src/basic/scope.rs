@@ -16,7 +16,6 @@ impl Scope {
     /// The scope a generator runs in: `$SYSTEMD_SCOPE`, which systemd sets from 251 on
     /// (systemd.generator(7)). Before that, a guess from the first argument and the user: only a user manager
     /// has its generator directory below `/run/user`, and only PID 1 calls generators as root.
-    #[must_use]
     pub fn of_generator(variable: Option<&str>, output: &Path, root_user: bool) -> Self {
         match variable {
             Some("system") => Self::System,
@@ -36,7 +35,6 @@ pub const NOTIFY_PROGRAM: &str = match option_env!("COPSE_NOTIFY_PROGRAM") {
 
 impl Scope {
     /// What wants the target of a group that is enabled, unless its file says otherwise.
-    #[must_use]
     pub fn boot_target(self) -> &'static str {
         match self {
             Self::System => "multi-user.target",
@@ -45,7 +43,6 @@ impl Scope {
     }
 
     /// Where an administrator (or a user) puts drop-ins for units, as people write it.
-    #[must_use]
     pub fn drop_ins(self) -> &'static str {
         match self {
             Self::System => "/etc/systemd/system",
@@ -85,7 +82,6 @@ impl Directories {
     /// The order in user scope is that of systemd.unit(5). As the XDG base directory specification wants it, an
     /// empty or relative variable counts as unset; where a default needs `$HOME` and that is unset, the directory
     /// is left out.
-    #[must_use]
     pub fn new(scope: Scope, root: Option<PathBuf>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let root = root.filter(|root| !root.as_os_str().is_empty() && root != Path::new("/"));
         match scope {
@@ -97,7 +93,6 @@ impl Directories {
     }
 
     /// As [`Directories::new`], from this process's environment.
-    #[must_use]
     pub fn from_environment(scope: Scope, root: Option<PathBuf>) -> Self {
         let root = root.or_else(|| std::env::var_os("COPSE_ROOT").map(PathBuf::from));
         Self::new(scope, root, |name| std::env::var_os(name))
@@ -163,7 +158,6 @@ impl Directories {
     pub const OF_USERS: &str = "/run/user";
 
     /// Where systemd looks for units that are there until the next boot (until the user is logged out), without the root.
-    #[must_use]
     pub fn until_reboot(&self) -> Option<PathBuf> {
         let name = match self.scope {
             Scope::System => "system",
@@ -173,7 +167,6 @@ impl Directories {
     }
 
     /// The path on this machine: the root and `path` joined.
-    #[must_use]
     pub fn rooted(&self, path: &Path) -> PathBuf {
         match &self.root {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -182,7 +175,6 @@ impl Directories {
     }
 
     /// The opposite of [`Directories::rooted`]: `path` as the author of a group file knows it.
-    #[must_use]
     pub fn unrooted(&self, path: &Path) -> PathBuf {
         match self.root.as_ref().and_then(|root| path.strip_prefix(root).ok()) {
             Some(inner) => Path::new("/").join(inner),

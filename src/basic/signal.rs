@@ -10,7 +10,6 @@ const NAMES: [&str; 31] = [
 const LAST: i32 = 64;
 
 /// The signal's name without `SIG`, or its number where it has none.
-#[must_use]
 pub fn name(number: i32) -> String {
     let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
     name.map_or_else(|| number.to_string(), ToString::to_string)
@@ -22,7 +21,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The number of `HUP`, `SIGHUP`, `hup` or `1`.
-#[must_use]
 pub fn number(text: &str) -> Option<i32> {
     let name = text.to_ascii_uppercase();
     let name = name.strip_prefix("SIG").unwrap_or(&name);

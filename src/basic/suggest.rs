@@ -9,7 +9,6 @@ const LONGEST: usize = 64;
 /// or a few slips away (a letter too much, missing, wrong, or swapped with its neighbour): none in words of up to two
 /// letters, one up to five, two up to eleven, three beyond. Or the same words in another order (`max-memory`). Of equally
 /// near ones the first counts.
-#[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -42,7 +41,6 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Whether the two differ only in how words are joined: `RestartSec`, `restart_sec` and `restart-sec`.
-#[must_use]
 pub fn same_word(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
 }

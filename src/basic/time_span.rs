@@ -23,7 +23,6 @@ pub enum Span {
 
 impl Span {
     /// The duration, or `None` for [`Span::Infinity`].
-    #[must_use]
     pub fn finite(self) -> Option<Duration> {
         match self {
             Span::Finite(duration) => Some(duration),
@@ -198,7 +197,6 @@ fn too_long(text: &str) -> String {
 /// Writes a span the way systemd does: `1min 30s`, `1s 500ms`, `0`,
 /// `infinity`. Exact to the microsecond; [`parse`] reads it back (up to
 /// 584,541 years, where systemd's counting ends).
-#[must_use]
 pub fn format(span: impl Into<Span>) -> String {
     let Span::Finite(duration) = span.into() else {
         return "infinity".to_owned();

@@ -62,7 +62,6 @@ pub struct Notes<'d> {
 
 impl<'d> Notes<'d> {
     /// Reads them.
-    #[must_use]
     pub fn read(directories: &'d Directories, context: Context) -> Self {
         let (histories, missing) = match history::recall(directories) {
             Ok(histories) => (histories, None),
@@ -75,7 +74,6 @@ impl<'d> Notes<'d> {
     }
 
     /// The files that one of the units of `group` is started from, as far as they are known.
-    #[must_use]
     pub fn inputs(&self, group: &Group, unit: &str) -> Files {
         let named = Unit { name: unit, scope: group.scope, systemd: self.systemd };
         let of = |service| Files { inputs: named.inputs(service), handed: named.handed(service) };
@@ -374,7 +372,6 @@ impl<'s> Observer<'s> {
 }
 
 /// The time that decides with what a unit was started.
-#[must_use]
 pub fn started_at(kind: Kind, details: &Details) -> u64 {
     match kind {
         Kind::Process | Kind::Setup => details.main_started.0,

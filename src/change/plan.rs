@@ -54,14 +54,12 @@ pub struct Plan {
 
 impl Plan {
     /// What somebody asks for of an active group, whatever its files say.
-    #[must_use]
     pub fn asked(group: GroupName, steps: Vec<Step>, leave: Vec<Leave>) -> Self {
         let (files, notes) = (Vec::new(), Vec::new());
         Self { group, active: true, daemon_reload: false, steps, leave, files, applied: None, notes }
     }
 
     /// Whether there is anything to do.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && !self.daemon_reload
     }
@@ -107,7 +105,6 @@ pub enum Action {
 
 impl Action {
     /// The word in front of the units: what `copse plan` prints, and `"action"` in JSON.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::Run => "run",

@@ -32,7 +32,6 @@ pub enum StartedBy {
 /// The units of a group whose file is broken, and of which no good ones are left from earlier in this boot: a
 /// `G.target` whose start fails. `files` are the group's files, `message` is one line for `systemctl status`, `text`
 /// the whole diagnosis for the journal. A static target is started by whoever enabled it.
-#[must_use]
 pub fn invalid(
     group: &GroupName,
     scope: Scope,
@@ -100,7 +99,6 @@ fn short_lines(line: &str) -> Vec<&str> {
 /// The text of a unit whose process left its group while running, marked as such and without the file that it came from.
 /// Everything else stays: how it is stopped, and that it stops with its group. Marking twice changes nothing. A text
 /// without `[Unit]` (no unit of copse's) gets the section.
-#[must_use]
 pub fn gone(unit: &str) -> String {
     if is_gone(unit) {
         return unit.to_owned();
@@ -112,7 +110,6 @@ pub fn gone(unit: &str) -> String {
 }
 
 /// Whether a unit's text carries the mark of [`gone`].
-#[must_use]
 pub fn is_gone(unit: &str) -> bool {
     unit.lines().any(|line| line == GONE)
 }

@@ -53,7 +53,6 @@ struct Texts {
 
 impl Installed {
     /// Lists all unit directories. One that can't be read counts as empty: systemd can't read it either.
-    #[must_use]
     pub fn read(directories: &Directories) -> Self {
         let mut seen = HashSet::new();
         let mut list = |paths: &[PathBuf]| {
@@ -83,20 +82,17 @@ impl Installed {
 
     /// Whether a unit file `target` with `X-CopseGroup=yes` in `[Unit]` is installed, by a package or the
     /// administrator: then it is filled instead of generated.
-    #[must_use]
     pub fn is_static(&self, target: &str) -> bool {
         self.administrator.iter().chain(&self.packages).any(|folder| folder.is_static(target))
     }
 
     /// Whether an administrator masked this unit (a link to `/dev/null`).
-    #[must_use]
     pub fn is_masked(&self, unit: &str) -> bool {
         let first = self.administrator.iter().find(|folder| folder.has(unit));
         first.is_some_and(|folder| masks(&folder.here.join(unit)))
     }
 
     /// What wants `target` once it is enabled: `[Install]` of the file that counts (systemd.unit(5)).
-    #[must_use]
     pub fn wanting(&self, target: &str) -> Vec<String> {
         let mut folders = self.administrator.iter().chain(&self.packages).filter(|folder| folder.has(target));
         let text = folders.find_map(|folder| read_unit(&folder.here.join(target))).unwrap_or_default();
@@ -106,7 +102,6 @@ impl Installed {
 
     /// The packaged unit file that a generated `name` would hide. None where the administrator has a file of that
     /// name: that one wins over both.
-    #[must_use]
     pub fn hidden_by(&self, name: &str) -> Option<PathBuf> {
         if self.administrator.iter().any(|folder| folder.has(name)) {
             return None;
@@ -239,7 +234,6 @@ fn read_unit(path: &Path) -> Option<String> {
 }
 
 /// Whether `[Unit]` of a unit file says `X-CopseGroup=yes`; the last one counts.
-#[must_use]
 pub fn has_mark(text: &str) -> bool {
     let last = values(text, "[Unit]", |key| key == "X-CopseGroup").last();
     matches!(last, Some("yes" | "true" | "on" | "1"))

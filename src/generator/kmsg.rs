@@ -29,7 +29,6 @@ pub struct Log {
 impl Log {
     /// `/dev/kmsg` below the root of `directories`; standard error where that can't be opened (always in user scope,
     /// where nobody but root may).
-    #[must_use]
     pub fn open(directories: &Directories) -> Self {
         let path = directories.rooted(std::path::Path::new("/dev/kmsg"));
         // NONBLOCK: should a FIFO without a reader stand there, don't wait for one.

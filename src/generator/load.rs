@@ -55,27 +55,23 @@ impl Outcome {
     }
 
     /// Whether anything is an error; warnings and notes don't count.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.diagnostics.has_errors() || self.groups.iter().any(|group| group.diagnostics.has_errors())
     }
 }
 
 /// Finds and reads all groups of these directories, and checks them against each other and against installed units.
-#[must_use]
 pub fn load(directories: &Directories, context: &Context) -> Outcome {
     resolve(discover::find(directories), directories, context)
 }
 
 /// As [`load`], but the named files instead of those in the directories. They are checked against each other and
 /// against installed units; where they are and who may write them doesn't matter.
-#[must_use]
 pub fn load_files(paths: &[&Path], directories: &Directories, context: &Context) -> Outcome {
     resolve(discover::named(paths), directories, context)
 }
 
 /// Reads what was found, and checks it.
-#[must_use]
 pub fn resolve(found: Found, directories: &Directories, context: &Context) -> Outcome {
     let mut checks = Checks::new(directories);
     let groups = found.groups.into_iter().map(|group| checks.read(group, context)).collect();
@@ -95,7 +91,6 @@ pub struct Checks {
 
 impl Checks {
     /// No group yet.
-    #[must_use]
     pub fn new(directories: &Directories) -> Self {
         Self {
             installed: Installed::read(directories),
@@ -129,19 +124,16 @@ impl Checks {
     }
 
     /// The good group that makes `unit`, if it is another one than `group`.
-    #[must_use]
     pub fn other(&self, unit: &str, group: &GroupName) -> Option<&GroupName> {
         self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
     }
 
     /// Whether `target` is installed and to be filled (see [`crate::generate::Target`]).
-    #[must_use]
     pub fn is_static(&self, target: &str) -> bool {
         self.installed.is_static(target)
     }
 
     /// Whether an administrator masked `target`.
-    #[must_use]
     pub fn is_masked(&self, target: &str) -> bool {
         self.installed.is_masked(target)
     }

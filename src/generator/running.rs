@@ -18,7 +18,6 @@ pub struct Running {
 
 impl Running {
     /// Lists them. Where the directory can't be read none runs: there is no service manager then.
-    #[must_use]
     pub fn read(directories: &Directories) -> Self {
         let entries = directories.running.iter().flat_map(|path| std::fs::read_dir(directories.rooted(path)));
         let unit = |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("invocation:")?.to_owned());
@@ -34,7 +33,6 @@ impl Running {
     }
 
     /// Whether `unit` runs; a template, whether any of its instances does.
-    #[must_use]
     pub fn has(&self, unit: &str) -> bool {
         self.names.contains(unit)
     }

@@ -52,7 +52,6 @@ pub struct Found {
 /// A file hides those of the same name in later directories, whatever it is: a link to `/dev/null` hides and is
 /// nothing itself; one that can't be read is an error and not a reason to take the packaged one instead.
 /// Files whose names begin with a dot are none (editors' own); others than `*.toml` aren't looked at.
-#[must_use]
 pub fn find(directories: &Directories) -> Found {
     let mut search = Search { chaser: Chaser::new(directories), found: Found::default() };
     let mut files: BTreeMap<GroupName, Entry> = BTreeMap::new();
@@ -81,7 +80,6 @@ pub fn find(directories: &Directories) -> Found {
 }
 
 /// The named files, each with the drop-ins beside it (`FILE.d/*.toml`), wherever they are and whoever may write them.
-#[must_use]
 pub fn named(paths: &[&Path]) -> Found {
     let mut found = Found::default();
     for path in paths {

@@ -69,13 +69,11 @@ impl<'t> Spot<'t> {
     }
 
     /// The path of the file.
-    #[must_use]
     pub fn path(&self) -> &'t Path {
         &self.file.path
     }
 
     /// What is written there.
-    #[must_use]
     pub fn text(&self) -> Option<&'t str> {
         self.file.text.get(self.start as usize..self.end as usize)
     }
@@ -89,7 +87,6 @@ impl From<&Spot<'_>> for Place {
 
 impl<'t> Node<'t> {
     /// What it is, in an author's words: "a string".
-    #[must_use]
     pub fn type_name(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
@@ -102,7 +99,6 @@ impl<'t> Node<'t> {
     }
 
     /// The table, if it is one.
-    #[must_use]
     pub fn as_table(&self) -> Option<&Table<'t>> {
         match &self.value {
             Value::Table(table) => Some(table),
@@ -116,7 +112,6 @@ impl<'t> Table<'t> {
     const FEW: usize = 24;
 
     /// The entry of that key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Entry<'t>> {
         match self.0.len() {
             0..=Self::FEW => self.0.iter().find(|entry| entry.name == key),
@@ -125,13 +120,11 @@ impl<'t> Table<'t> {
     }
 
     /// The table of that key, if it is one.
-    #[must_use]
     pub fn table(&self, key: &str) -> Option<&Table<'t>> {
         self.get(key)?.node.as_table()
     }
 
     /// All entries, sorted by key.
-    #[must_use]
     pub fn entries(&self) -> &[Entry<'t>] {
         &self.0
     }
@@ -142,7 +135,6 @@ impl<'t> Table<'t> {
     }
 
     /// The entries in the order in which they were written.
-    #[must_use]
     pub fn written_order(&self) -> Vec<&Entry<'t>> {
         let mut entries: Vec<_> = self.0.iter().collect();
         entries.sort_by_key(|entry| (&entry.key.file.path, entry.key.start));
@@ -199,7 +191,6 @@ fn syntax(place: &Place, message: &str, text: &str) -> Diagnostic {
 }
 
 /// Reads one file. Every syntax error is a diagnostic; with one there is no table.
-#[must_use]
 pub fn parse<'t>(file: &'t Arc<SourceFile>, diagnostics: &mut Diagnostics) -> Option<Table<'t>> {
     let (table, errors) = DeTable::parse_recoverable(&file.text);
     for error in &errors {

@@ -276,7 +276,6 @@ const fn group_keys() -> [&'static str; GROUP.len()] {
 }
 
 /// The row of that key.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }

@@ -34,7 +34,6 @@ pub struct DotEnv {
 }
 
 /// Reads a `.env` file. Nothing in it is an error.
-#[must_use]
 pub fn read(file: &Arc<SourceFile>) -> DotEnv {
     let mut found = DotEnv::default();
     let mut by_honcho: Option<(Place, Vec<&str>)> = None;

@@ -129,7 +129,6 @@ impl Table {
     }
 
     /// The value at that key.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.entries.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
@@ -140,7 +139,6 @@ impl Table {
     }
 
     /// Whether there is neither key nor comment.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.comments.is_empty() && self.above.is_empty()
     }
@@ -158,7 +156,6 @@ impl Table {
 impl Value {
     /// A command as `exec` and its relatives take it: a string of plain words where it may be one, else an array.
     /// `None` where a word can't be written in a group file ([`model::spelled`]).
-    #[must_use]
     pub fn command(argv: &[Text]) -> Option<Self> {
         let words: Vec<String> = argv.iter().map(model::spelled).collect::<Option<_>>()?;
         if !words.is_empty() && words.iter().all(|word| model::is_plain_word(word)) {

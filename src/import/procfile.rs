@@ -40,7 +40,6 @@ impl Entry {
 }
 
 /// The entries of a Procfile, and what is to be said of lines that are none; of comments and empty lines it is nothing.
-#[must_use]
 pub fn read(file: &Arc<SourceFile>) -> (Vec<Entry>, Diagnostics) {
     let (mut entries, mut diagnostics) = (Vec::new(), Diagnostics::default());
     for (place, line) in lines(file) {
@@ -112,7 +111,6 @@ impl Formation {
     }
 
     /// How many of this process. `release` runs unless it is named with 0.
-    #[must_use]
     pub fn of(&self, process: &str) -> u16 {
         let last = self.named.iter().rfind(|(name, _)| name == process);
         // A release isn't scaled: it is what all the others need to have run.
@@ -189,7 +187,6 @@ pub struct Imported {
 }
 
 /// The group that these entries are.
-#[must_use]
 pub fn group(entries: &[Entry], around: &Surroundings<'_>) -> Imported {
     let mut file = GroupFile::default();
     let (mut names, mut diagnostics) = (Vec::new(), Diagnostics::default());

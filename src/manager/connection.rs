@@ -117,14 +117,12 @@ impl Connected {
     }
 
     /// How it was reached.
-    #[must_use]
     pub fn way(&self) -> Way {
         self.way
     }
 
     /// The `org.freedesktop.systemd1.Manager` interface, for what must not be asked twice: where the manager goes away
     /// before it answers, that is an error ([`is_passing`]), and nobody knows whether it was done.
-    #[must_use]
     pub fn manager(&self) -> ManagerProxy<'static> {
         self.live().manager.clone()
     }

@@ -72,7 +72,6 @@ const EXITED: i32 = 1;
 
 impl Details {
     /// From what `GetAll()` answers.
-    #[must_use]
     pub fn new(properties: &HashMap<String, OwnedVariant>) -> Self {
         let text = |name| get::<String>(properties, name).unwrap_or_default();
         let number = |name| get::<u64>(properties, name);
@@ -119,7 +118,6 @@ impl Details {
     }
 
     /// How the main process of a failed unit ended: `signal SEGV`, `exit status 1`, `exit status 203/EXEC`, or else systemd's `Result=`.
-    #[must_use]
     pub fn end(&self) -> String {
         match (self.result.as_str(), self.main_code) {
             ("exit-code" | "start-limit-hit", EXITED) => exit_status(self.main_status),
@@ -130,7 +128,6 @@ impl Details {
 
     /// Whether a service that is inactive now ended well by itself: one that is asked to stop leaves `active` first,
     /// and its process ends then.
-    #[must_use]
     pub fn ended_by_itself(&self) -> bool {
         self.result == "success" && self.main_exited.happened() && self.active_left >= self.main_exited
     }
@@ -159,7 +156,6 @@ fn ended_by_systemd(status: i32) -> Option<&'static str> {
 
 /// What it means that a process ended so before its program was executed; `end` as [`Details::end`] has it. systemd says
 /// more in the journal, but not always: of 257's executor, most of these lines get lost.
-#[must_use]
 pub fn before_exec(end: &str) -> Option<&'static str> {
     let (_, name) = end.rsplit_once("exit status ")?.1.split_once('/')?;
     Some(match name {

@@ -1,7 +1,6 @@
 //! What the manager's errors mean.
 
 /// Whether an error only says that the manager is away for a moment, as during `systemctl daemon-reexec`.
-#[must_use]
 pub fn is_passing(error: &zbus::Error) -> bool {
     match error {
         zbus::Error::InputOutput(_) => true,
@@ -16,14 +15,12 @@ pub fn is_passing(error: &zbus::Error) -> bool {
 }
 
 /// Whether an error says that no such unit is loaded.
-#[must_use]
 pub fn is_unknown(error: &zbus::Error) -> bool {
     error_name(error).as_deref() == Some("org.freedesktop.systemd1.NoSuchUnit")
 }
 
 /// Whether an error is a refusal: the caller isn't allowed to do that. Without a polkit agent that could ask somebody,
 /// systemd answers `InteractiveAuthorizationRequired`; where polkit, the bus or systemd itself says no, `AccessDenied`.
-#[must_use]
 pub fn is_refusal(error: &zbus::Error) -> bool {
     matches!(
         error_name(error).as_deref(),
@@ -45,7 +42,6 @@ fn error_name(error: &zbus::Error) -> Option<String> {
 }
 
 /// Whether an error says that the unit is masked.
-#[must_use]
 pub fn is_masked(error: &zbus::Error) -> bool {
     error_name(error).as_deref() == Some("org.freedesktop.systemd1.UnitMasked")
 }

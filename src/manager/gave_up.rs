@@ -48,7 +48,6 @@ pub struct Failure {
 
 impl Failure {
     /// From what `GetAll()` answers.
-    #[must_use]
     pub fn new(properties: &HashMap<String, OwnedVariant>) -> Self {
         let moment = |name| Monotonic(get(properties, name).unwrap_or(0));
         let text = |name| get::<String>(properties, name).unwrap_or_default();
@@ -114,7 +113,6 @@ pub enum Judgement {
 ///
 /// One case can't be told from giving up: a unit without `Restart=` that is asked to stop while it is still
 /// starting, and ends badly.
-#[must_use]
 pub fn judge(unit: &Failure) -> Judgement {
     if unit.has_job {
         return Judgement::Busy;

@@ -49,7 +49,6 @@ pub enum End {
 
 impl End {
     /// Whether the unit's state has to tell, or is what was wanted.
-    #[must_use]
     pub fn may_be_good(&self) -> bool {
         match self {
             Self::Result(result) => matches!(result.as_str(), "done" | "skipped"),
@@ -114,7 +113,6 @@ impl Jobs {
     }
 
     /// The connection.
-    #[must_use]
     pub fn systemd(&self) -> &Connected {
         &self.systemd
     }

@@ -32,7 +32,6 @@ pub enum Standing {
 
 impl Standing {
     /// Nothing more is going to happen to it.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         !matches!(self, Self::Waiting(_))
     }
@@ -72,7 +71,6 @@ pub enum FirstLook {
 }
 
 /// Judges a unit by its row in the manager's list.
-#[must_use]
 pub fn first_look(unit: &Listed) -> FirstLook {
     use FirstLook::{AskHistory, Clear};
     match (unit.active_state.as_str(), unit.job.as_deref()) {
@@ -103,7 +101,6 @@ fn states(unit: &Listed) -> String {
 
 /// Judges an inactive unit without a job by its history. `begin` is when the group's start began: what
 /// happened before belongs to an earlier start.
-#[must_use]
 pub fn second_look(history: &History, begin: Monotonic) -> Standing {
     let since = |moment: Monotonic| moment.happened() && moment >= begin;
     if since(history.left_inactive) || since(history.main_started) {

@@ -63,7 +63,6 @@ pub const LOG_IN: &str = "; help: log in as that user (`ssh`, `machinectl shell 
                           service manager; `loginctl enable-linger USER` keeps one running";
 
 /// Whether systemd is this machine's PID 1, as sd_booted(3) finds it out.
-#[must_use]
 pub fn is_booted() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }

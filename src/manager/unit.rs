@@ -15,20 +15,17 @@ pub struct Monotonic(pub u64);
 
 impl Monotonic {
     /// Now.
-    #[must_use]
     pub fn now() -> Self {
         Self(clock::monotonic())
     }
 
     /// Whether it ever happened.
-    #[must_use]
     pub fn happened(self) -> bool {
         self.0 != 0
     }
 }
 
 /// A property among all of a unit's, if it is there and of that type.
-#[must_use]
 pub fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
 where
     T: TryFrom<OwnedVariant>,
@@ -53,7 +50,6 @@ pub struct Listed {
 
 impl Listed {
     /// A unit that the manager doesn't list, which never happens to one that was asked for by its name.
-    #[must_use]
     pub fn absent(unit: &str) -> Self {
         Self {
             name: unit.to_owned(),
@@ -65,13 +61,11 @@ impl Listed {
     }
 
     /// Whether it is up, also while it reloads.
-    #[must_use]
     pub fn is_up(&self) -> bool {
         matches!(self.active_state.as_str(), "active" | "reloading" | "refreshing")
     }
 
     /// Whether it is down, and nothing is queued for it.
-    #[must_use]
     pub fn is_down(&self) -> bool {
         self.job.is_none() && matches!(self.active_state.as_str(), "inactive" | "failed")
     }
@@ -110,7 +104,6 @@ pub struct History {
 /// # use copse::manager::unit::unit_path;
 /// assert_eq!(unit_path("g-w@1.service"), "/org/freedesktop/systemd1/unit/g_2dw_401_2eservice");
 /// ```
-#[must_use]
 pub fn unit_path(name: &str) -> String {
     let mut path = String::from("/org/freedesktop/systemd1/unit/");
     for (position, byte) in name.bytes().enumerate() {

@@ -26,7 +26,6 @@ const PLACES: [(&str, u8); 4] =
 const SECTIONS: [Section; 5] = [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice];
 
 /// The schema, as text that ends in a newline. The same for every scope and version of systemd.
-#[must_use]
 pub fn text() -> String {
     // A value of serde_json can always be written.
     serde_json::to_string_pretty(&schema()).unwrap_or_default() + "\n"

@@ -53,7 +53,6 @@ pub struct ChainLoad {
 }
 
 /// Becomes the command. Returns only with the reason why it couldn't.
-#[must_use]
 pub fn load(mut chain: ChainLoad) -> Failure {
     match prepare(&mut chain) {
         Ok(prepared) => become_command(&chain, prepared),
@@ -111,7 +110,6 @@ fn become_command(chain: &ChainLoad, prepared: Prepared) -> Failure {
 }
 
 /// 127 for a command that isn't there, 126 for one that can't be executed.
-#[must_use]
 pub fn cannot_execute(name: &str, error: std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
         return Failure::new(Status::NOT_FOUND, format!("`{name}` wasn't found (or the interpreter it names)"));

@@ -45,26 +45,22 @@ pub struct Failure {
 
 impl Failure {
     /// A failure without help.
-    #[must_use]
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Failure { status, message: message.into(), help: None }
     }
 
     /// A mistake on the command line.
-    #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Failure::new(Status::USAGE, message)
     }
 
     /// A system call that failed while doing `what` ("start the watcher").
-    #[must_use]
     pub fn system(what: impl fmt::Display, error: impl Into<io::Error>) -> Self {
         let reason = plain(error);
         Failure::new(Status::SYSTEM, format!("can't {what}: {reason}"))
     }
 
     /// The same failure with a line of help.
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -89,7 +85,6 @@ impl fmt::Display for Failure {
 
 /// The text of a system error the way it reads inside a sentence:
 /// `connection refused`.
-#[must_use]
 pub fn plain(error: impl Into<io::Error>) -> String {
     let text = error.into().to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

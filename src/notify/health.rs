@@ -31,7 +31,6 @@ pub struct Health {
 
 /// The watchdog's time (`$WATCHDOG_USEC`), if it is meant for `pid`
 /// (`$WATCHDOG_PID`), as sd_watchdog_enabled(3) reads them.
-#[must_use]
 pub fn watchdog(pid: u32) -> Option<Duration> {
     let number = |name| env::var(name).ok()?.parse::<u64>().ok();
     let time = number("WATCHDOG_USEC").filter(|time| *time > 0)?;

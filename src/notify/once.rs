@@ -101,7 +101,6 @@ fn report(run: &Run) -> Status {
 
 /// Whether [`run`] would find nothing changed: for a step without credentials, whose contents only its unit sees.
 /// `None` where that can't be known to the caller: an input or the stamp that it may not read.
-#[must_use]
 pub fn is_unchanged(once: &Once) -> Option<bool> {
     let Once { command, definitions, inputs, .. } = once;
     let fingerprint = fingerprint::of(&Step { command, definitions, inputs, credentials: None }).ok()?;

@@ -136,7 +136,6 @@ pub struct StatusLine<'s> {
 
 impl<'s> StatusLine<'s> {
     /// A status line that goes to the service manager, if there is one.
-    #[must_use]
     pub fn new(socket: Option<&'s Socket>) -> Self {
         StatusLine { socket, last: String::new() }
     }
@@ -154,7 +153,6 @@ impl<'s> StatusLine<'s> {
     }
 
     /// Whether anything was said.
-    #[must_use]
     pub fn is_clear(&self) -> bool {
         self.last.is_empty()
     }
@@ -182,7 +180,6 @@ impl<'s> StatusLine<'s> {
 }
 
 /// All probes in one line, for messages.
-#[must_use]
 pub fn names(probes: &[Probe]) -> String {
     let mut text = String::new();
     for probe in probes {
@@ -193,7 +190,6 @@ pub fn names(probes: &[Probe]) -> String {
 }
 
 /// `not ready after 30s: tcp 127.0.0.1:80: connection refused`.
-#[must_use]
 pub fn not_ready(pace: &Pace, missing: &str) -> String {
     let after = time_span::format(pace.timeout.unwrap_or_default());
     format!("not ready after {after}: {missing}")

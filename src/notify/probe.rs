@@ -131,7 +131,6 @@ impl Probe {
     }
 
     /// A descriptor that becomes readable when it is worth another attempt.
-    #[must_use]
     pub fn event(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Probe::Descriptor(newline) if !newline.seen => newline.reader.as_ref().map(AsFd::as_fd),

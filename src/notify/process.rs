@@ -47,7 +47,6 @@ pub enum Woken {
 
 impl Watched {
     /// Watches a process; one that isn't there counts as ended.
-    #[must_use]
     pub fn open(pid: Pid) -> Watched {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(descriptor) => Watched::Descriptor(descriptor),
@@ -64,13 +63,11 @@ impl Watched {
     }
 
     /// Watches a process without a pidfd.
-    #[must_use]
     pub fn by_number(pid: Pid) -> Watched {
         Watched::Number { pid, started: stat(pid).map(|(_, started)| started) }
     }
 
     /// Whether the process has ended.
-    #[must_use]
     pub fn gone(&self) -> bool {
         match self {
             Watched::Nobody => false,

@@ -113,7 +113,6 @@ fn microseconds(variable: &str, span: Duration) -> &'static str {
 }
 
 /// Whether a name may be one of a stored descriptor (sd_pid_notify_with_fds(3)).
-#[must_use]
 pub fn is_fd_name(name: &str) -> bool {
     let plain = name.chars().all(|c| c.is_ascii() && !c.is_ascii_control() && c != ':');
     plain && !name.is_empty() && name.len() <= 255

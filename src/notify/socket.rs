@@ -178,7 +178,6 @@ fn await_hang_up(reader: &OwnedFd, limit: Duration) -> io::Result<()> {
 
 /// A text for `STATUS=`: one line (a line break would start an assignment of
 /// its own), not longer than systemd takes.
-#[must_use]
 pub fn status_text(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match line.char_indices().find(|(at, c)| at + c.len_utf8() > LONGEST_STATUS) {

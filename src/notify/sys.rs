@@ -25,7 +25,6 @@ use self::signals::{discard, pending};
 ///
 /// # Safety
 /// `argv` has to be what the C library gave to `main`.
-#[must_use]
 pub unsafe fn arguments(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
     (1..usize::try_from(argc).unwrap_or(0))
         .map(|index| {
@@ -130,7 +129,6 @@ pub fn reap(pid: Pid) -> Ended {
 }
 
 /// The end of a child, if it has ended; doesn't wait.
-#[must_use]
 pub fn reap_now(pid: Pid) -> Option<Ended> {
     let mut status = 0;
     // SAFETY: the status is our own.
@@ -145,14 +143,12 @@ pub fn exit_now(status: u8) -> ! {
 }
 
 /// Whether a descriptor of this number is open.
-#[must_use]
 pub fn is_open(fd: RawFd) -> bool {
     // SAFETY: asks about a number, touches nothing.
     unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
 }
 
 /// A descriptor that came in with the process and that nothing here closes.
-#[must_use]
 pub fn borrow_inherited(fd: RawFd) -> BorrowedFd<'static> {
     // SAFETY: the caller has asked [`is_open`], and no descriptor from outside
     // is ever owned (and so closed) by this program.

@@ -98,7 +98,6 @@ const ENDED: &str = "ended before";
 
 /// Whether a line of a unit's journal is this program's, and says no more than that the process ended: what that said
 /// itself tells why.
-#[must_use]
 pub fn tells_only_of_an_end(line: &str) -> bool {
     line.strip_prefix("copse-notify: the process ").is_some_and(|rest| rest.contains(ENDED))
 }

@@ -73,7 +73,6 @@ impl History {
     /// of units that run no program, `ActiveEnterTimestampMonotonic`). `None` where that was before the oldest version
     /// that is known: the process is older than copse's memory (it was lost, or [`VERSIONS_MAX`] passed since), or than
     /// the group's file.
-    #[must_use]
     pub fn in_force(&self, at: u64) -> Option<&Version> {
         self.until(at).next()
     }
@@ -85,7 +84,6 @@ impl History {
     }
 
     /// What `unit` was generated from when it was started at `at`: as [`History::in_force`], with pins.
-    #[must_use]
     pub fn origin(&self, unit: &str, at: u64) -> Option<Origin<'_>> {
         self.in_force(at).map(|version| version.origin(unit))
     }
@@ -110,7 +108,6 @@ impl History {
     }
 
     /// The version in force now.
-    #[must_use]
     pub fn last(&self) -> Option<&Version> {
         self.versions.last()
     }
@@ -146,7 +143,6 @@ impl Version {
     }
 
     /// What `unit` was generated from.
-    #[must_use]
     pub fn origin(&self, unit: &str) -> Origin<'_> {
         let pin = self.pins.of(unit);
         Origin {

@@ -43,7 +43,6 @@ pub struct Store {
 impl Store {
     /// Reads the memory of this scope. Nothing is remembered where there is no file (a boot), or where it isn't to be
     /// believed: then a diagnostic says why.
-    #[must_use]
     pub fn read(directories: &Directories) -> (Self, Memory, Option<Diagnostic>) {
         let path = directories.state.as_ref().map(|state| state.join("history"));
         let store = Self { paths: path.map(|path| (directories.rooted(&path), path)) };

@@ -44,7 +44,6 @@ pub enum Units {
 
 impl Pins {
     /// The pin that holds `unit`.
-    #[must_use]
     pub fn of(&self, unit: &str) -> Option<&Pin> {
         self.0.iter().find(|pin| match &pin.units {
             Units::All => true,
@@ -53,7 +52,6 @@ impl Pins {
     }
 
     /// The pin that holds the whole group.
-    #[must_use]
     pub fn all(&self) -> Option<&Pin> {
         self.0.iter().find(|pin| pin.units == Units::All)
     }
@@ -68,7 +66,6 @@ impl Pins {
     }
 
     /// The groups that have pins. One look at a directory that is hardly ever there.
-    #[must_use]
     pub fn groups(directories: &Directories) -> HashSet<GroupName> {
         let folder = directories.state.as_ref().map(|state| directories.rooted(&state.join(FOLDER)));
         let entries = folder.into_iter().flat_map(std::fs::read_dir).flatten().flatten();
@@ -76,7 +73,6 @@ impl Pins {
     }
 
     /// When the pins of `group` were written, in microseconds since the epoch; zero: there are none.
-    #[must_use]
     pub fn since(directories: &Directories, group: &GroupName) -> u64 {
         let path = path(directories, group).map(|path| directories.rooted(&path));
         let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
@@ -84,7 +80,6 @@ impl Pins {
     }
 
     /// Since when the whole of each group is pinned: those that are rolled back, as far as the caller may read it.
-    #[must_use]
     pub fn rolled_back(directories: &Directories) -> HashMap<GroupName, u64> {
         let whole = |group: &GroupName| Self::read(directories, group).is_ok_and(|pins| pins.all().is_some());
         let groups = Self::groups(directories).into_iter().filter(whole);

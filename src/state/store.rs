@@ -46,7 +46,6 @@ pub trait Kept: Sized {
 }
 
 /// The value as a file's content.
-#[must_use]
 pub fn to_bytes<T: Kept>(value: &T) -> Vec<u8> {
     let mut to = Encoder { text: format!("copse {}\n", T::FORMAT), ..Encoder::default() };
     value.encode(&mut to);
@@ -223,13 +222,11 @@ pub struct Record<'t> {
 
 impl<'t> Record<'t> {
     /// The field at this position, from 0.
-    #[must_use]
     pub fn field(&self, at: usize) -> Option<&'t str> {
         self.fields.get(at).copied()
     }
 
     /// The number that a field is.
-    #[must_use]
     pub fn number<N: FromStr>(&self, at: usize) -> Option<N> {
         self.field(at)?.parse().ok()
     }
@@ -257,13 +254,11 @@ impl<'t> Decoder<'t> {
     }
 
     /// The text that a field names.
-    #[must_use]
     pub fn file(&self, field: &str) -> Option<Arc<SourceFile>> {
         self.files.get(field.parse::<usize>().ok()?).cloned()
     }
 
     /// The group's texts that a field names.
-    #[must_use]
     pub fn source(&self, field: &str) -> Option<Source> {
         self.sources.get(field.parse::<usize>().ok()?).cloned()
     }

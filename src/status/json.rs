@@ -9,7 +9,6 @@ use crate::change::plan;
 
 /// The status as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, sizes are
 /// bytes, `cpu_nsec` nanoseconds; what isn't known is null.
-#[must_use]
 pub fn render(status: &Status) -> String {
     let resources = &status.resources;
     json!({

@@ -57,7 +57,6 @@ fn words(status: &Status) -> String {
 }
 
 /// The whole of it: a head, a line for each member, and what can be done next.
-#[must_use]
 pub fn render(status: &Status, look: TerminalStyle) -> String {
     let mut text = String::new();
     head(status, look, &mut text);
@@ -163,7 +162,6 @@ fn sign(row: &Row) -> (&'static str, Tone) {
 }
 
 /// A member's state: systemd's word, and what it means where that says more.
-#[must_use]
 pub fn state(row: &Row) -> String {
     let word = row.listed.active_state.as_str();
     let mut text = match &row.state {
@@ -254,7 +252,6 @@ fn next(status: &Status, look: TerminalStyle) -> Vec<String> {
 }
 
 /// All groups, a line each.
-#[must_use]
 pub fn list(all: &[Status], look: TerminalStyle) -> String {
     let name = all.iter().map(|status| status.group.chars().count()).max().unwrap_or(0).min(look.width / 3);
     let mut text = String::new();

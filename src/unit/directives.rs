@@ -24,7 +24,6 @@ impl Systemd {
     /// Whether this version takes `directive` in `section`. Names are case-sensitive, as in systemd.
     ///
     /// What no version is known to have isn't known to any, also not to one newer than [`Self::NEWEST`].
-    #[must_use]
     pub fn knows(self, section: Section, directive: &str) -> bool {
         row(section, directive)
             .is_some_and(|row| row.since <= self.version && row.removed.is_none_or(|removed| self.version < removed))
@@ -72,20 +71,17 @@ fn row(section: Section, directive: &str) -> Option<Row> {
 ///
 /// 0 where it is older than the manual pages remember; where they disagree with what a systemd takes, the first
 /// tested version that takes it.
-#[must_use]
 pub fn since(section: Section, directive: &str) -> Option<u32> {
     row(section, directive).map(|row| row.since)
 }
 
 /// The directive of `section` that `directive` was most likely meant to be; never one that newer versions dropped.
-#[must_use]
 pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
     suggest::nearest(directive, lasting(section))
 }
 
 /// The directive of `section` that is the same word: `OOMScoreAdjust` for `oom-score-adjust`. Never one that newer
 /// versions dropped.
-#[must_use]
 pub fn spelled(section: Section, word: &str) -> Option<&'static str> {
     lasting(section).find(|name| suggest::same_word(name, word))
 }

@@ -64,7 +64,6 @@ pub struct Difference {
 
 impl<'t> Definitions<'t> {
     /// The units that copse generates, with what others have laid over them.
-    #[must_use]
     pub fn new(tree: &'t UnitTree, overrides: &'t Overrides) -> Self {
         let mut all = Self::default();
         let mut directories: Vec<&Path> = Vec::new();
@@ -119,7 +118,6 @@ impl<'t> Definitions<'t> {
     }
 
     /// What `unit` is; `None` where there is no file for it.
-    #[must_use]
     pub fn unit(&self, unit: &str) -> Option<Arc<Definition>> {
         let name = self.common_name(unit);
         if let Some(known) = self.known.borrow().get(&name) {
@@ -164,13 +162,11 @@ impl<'t> Definitions<'t> {
     }
 
     /// Whether `target` wants `unit`, by a link of copse's.
-    #[must_use]
     pub fn wants(&self, target: &str, unit: &str) -> bool {
         self.wants.get(target).is_some_and(|wanted| wanted.contains(unit))
     }
 
     /// Whether the units aren't all the same in `other`.
-    #[must_use]
     pub fn differ(&self, other: &Self) -> bool {
         let units: BTreeSet<_> = self.units.union(&other.units).collect();
         self.wants != other.wants || units.into_iter().any(|unit| self.unit(unit) != other.unit(unit))
@@ -210,14 +206,12 @@ impl Definition {
     }
 
     /// The values of a directive; empty where it isn't there.
-    #[must_use]
     pub fn values(&self, section: &str, name: &str) -> &[String] {
         // A map whose keys are pairs of owned texts can't be asked for borrowed ones.
         self.directives.get(&(section.to_owned(), name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
     /// What is different in `new`, sorted by section and name.
-    #[must_use]
     pub fn difference(&self, new: &Self) -> Vec<Difference> {
         let keys: BTreeSet<_> = self.directives.keys().chain(new.directives.keys()).collect();
         let values = |of: &Self, key| of.directives.get(key).cloned().unwrap_or_default();

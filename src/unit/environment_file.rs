@@ -6,7 +6,6 @@ use super::value::is_noncharacter;
 ///
 /// The values stand in double quotes, where only `"`, `\`, `` ` `` and `$` are escaped (each with a `\`) and everything
 /// else, a newline too, means itself.
-#[must_use]
 pub fn text<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
     let mut text = String::new();
     for (name, value) in variables {
@@ -23,7 +22,6 @@ pub fn text<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> Stri
 }
 
 /// Whether such a file can hold the value. One value that it can't makes systemd refuse the whole file.
-#[must_use]
 pub fn can_hold(value: &str) -> bool {
     !value.contains(|c| c == '\0' || is_noncharacter(c))
 }

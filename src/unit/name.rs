@@ -15,7 +15,6 @@ macro_rules! checked_name {
 
         impl $name {
             /// The checked name, or `None` where the text can't be one.
-            #[must_use]
             pub fn new(text: &str) -> Option<Self> {
                 let (first, rest): (fn(char) -> bool, fn(char) -> bool) = ($first, $rest);
                 let mut chars = text.chars();
@@ -23,7 +22,6 @@ macro_rules! checked_name {
             }
 
             /// As text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -51,7 +49,6 @@ checked_name! {
 }
 
 /// `G-P`, or `G` for the process named like its group: what stands before `@` or the suffix.
-#[must_use]
 pub fn stem(group: &GroupName, process: &ProcessName) -> String {
     unit(group, process, "")
 }
@@ -64,25 +61,21 @@ fn unit(group: &GroupName, process: &ProcessName, suffix: &str) -> String {
 }
 
 /// `G-P.service`
-#[must_use]
 pub fn service(group: &GroupName, process: &ProcessName) -> String {
     unit(group, process, ".service")
 }
 
 /// `G-P@.service`
-#[must_use]
 pub fn template(group: &GroupName, process: &ProcessName) -> String {
     unit(group, process, "@.service")
 }
 
 /// `G-P@I.service`
-#[must_use]
 pub fn instance(group: &GroupName, process: &ProcessName, instance: &InstanceName) -> String {
     format!("{}@{instance}.service", stem(group, process))
 }
 
 /// `G-P.socket`, `G-P-NAME.socket`, or with instances that have one each `G-P@.socket` and `G-P-NAME@.socket`.
-#[must_use]
 pub fn socket(group: &GroupName, process: &ProcessName, name: Option<&ProcessName>, template: bool) -> String {
     let mut text = stem(group, process);
     if let Some(name) = name {
@@ -94,32 +87,27 @@ pub fn socket(group: &GroupName, process: &ProcessName, name: Option<&ProcessNam
 }
 
 /// `G-P.timer`. What a timer starts has no instances.
-#[must_use]
 pub fn timer(group: &GroupName, process: &ProcessName) -> String {
     stem(group, process) + ".timer"
 }
 
 /// `G-P@I.socket` of the template `G-P@.socket`.
-#[must_use]
 pub fn instantiate(template: &str, instance: &str) -> String {
     template.replacen('@', &format!("@{instance}"), 1)
 }
 
 /// `G.target`
-#[must_use]
 pub fn target(group: &GroupName) -> String {
     format!("{group}.target")
 }
 
 /// `system-copse-G.slice`, or `app-copse-G.slice` in user scope. A dash in a slice's name is a step down in the
 /// tree (systemd.slice(5)), so those of the group's name are escaped.
-#[must_use]
 pub fn slice(user: bool, group: &GroupName) -> String {
     format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
 }
 
 /// Instances as people count them: 2 before 10, numbers before names.
-#[must_use]
 pub fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'n InstanceName> {
     let mut all: Vec<_> = instances.collect();
     all.sort_by_cached_key(|instance| instance.as_str().parse::<u64>().map_or((1, 0), |number| (0, number)));
@@ -127,7 +115,6 @@ pub fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'
 }
 
 /// `a@b.service` → `a@.service`; `None` for what isn't an instance.
-#[must_use]
 pub fn template_of(unit: &str) -> Option<String> {
     let (stem, rest) = unit.split_once('@')?;
     let (instance, suffix) = rest.rsplit_once('.')?;
@@ -139,7 +126,6 @@ pub fn template_of(unit: &str) -> Option<String> {
 ///
 /// In which order drop-ins count is another matter: by file name. Of two of the same name the one in the unit directory
 /// that comes first counts, whatever the name; in one directory the more specific.
-#[must_use]
 pub fn drop_in_directories(unit: &str) -> Vec<String> {
     let mut names = Vec::new();
     below(unit, &mut names);
@@ -181,13 +167,11 @@ pub const OWN_TEMPLATES: &[&str] = &[
 ];
 
 /// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` once more.
-#[must_use]
 pub fn again(unit: &str) -> String {
     format!("copse-again@{unit}")
 }
 
 /// `copse-failed@G.target`: active while the group is failed as a whole.
-#[must_use]
 pub fn failed(group: &GroupName) -> String {
     format!("copse-failed@{group}.target")
 }
@@ -195,13 +179,11 @@ pub fn failed(group: &GroupName) -> String {
 /// `copse-settled-G-P.service`, `copse-settled-G-P@1.service`: asks whether the process of the unit `G-P.service` is
 /// settled. Not an instance of one template, because the process's own instance has to be this unit's as well: it is
 /// what `{instance}` stands for.
-#[must_use]
 pub fn settled(unit: &str) -> String {
     format!("copse-settled-{unit}")
 }
 
 /// `copse-KIND@G.service`: an instance of a template of copse's own.
-#[must_use]
 pub fn own(kind: &str, group: &GroupName) -> String {
     debug_assert!(OWN_TEMPLATES.contains(&format!("copse-{kind}@").as_str()));
     format!("copse-{kind}@{group}.service")

@@ -23,7 +23,6 @@ pub struct Overrides {
 
 impl Overrides {
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.above.is_empty() && self.below.is_empty()
     }

@@ -30,7 +30,6 @@ pub fn directives(text: &str) -> Result<Vec<(String, String, String)>, String> {
 ///
 /// # Panics
 /// Where a file isn't one that systemd would read as a whole.
-#[must_use]
 pub fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
     let of = |entry: &Entry| match entry {
         Entry::Link(target) => vec![target.display().to_string()],

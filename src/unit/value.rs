@@ -42,7 +42,6 @@ const LINE: usize = 1_900;
 
 impl Value<'static> {
     /// Text of copse's own, in systemd's grammar already.
-    #[must_use]
     pub const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }
@@ -50,14 +49,12 @@ impl Value<'static> {
 
 impl<'v> Value<'v> {
     /// A number.
-    #[must_use]
     pub fn number(number: impl Into<u64>) -> Self {
         Self(Cow::Owned(number.into().to_string()))
     }
 
     /// Text for a directive that takes its whole right side as it is, but for specifiers (`Description=`,
     /// `SourcePath=`, `User=`): `%` is doubled.
-    #[must_use]
     pub fn plain(text: &'v str) -> Self {
         match text.contains('%') {
             true => Self::text(&[Part::Literal(text)]),
@@ -66,7 +63,6 @@ impl<'v> Value<'v> {
     }
 
     /// As [`Self::plain`], with specifiers: `WorkingDirectory=`, `ListenStream=`, `EnvironmentFile=`.
-    #[must_use]
     pub fn text(parts: &[Part]) -> Self {
         let mut text = String::with_capacity(64);
         for part in parts {
@@ -82,13 +78,11 @@ impl<'v> Value<'v> {
     }
 
     /// What goes out as it is: pass-through, and directives that know neither quotes nor specifiers (`CPUQuota=50%`).
-    #[must_use]
     pub fn verbatim(text: &'v str) -> Self {
         Self::line(text)
     }
 
     /// Words, split by systemd at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted where it has to be.
-    #[must_use]
     pub fn words<'p>(words: impl IntoIterator<Item = &'p [Part<'p>]>) -> Self {
         let mut text = String::new();
         for word in words {
@@ -99,7 +93,6 @@ impl<'v> Value<'v> {
     }
 
     /// One `NAME=text` of `Environment=`, where `$` means nothing.
-    #[must_use]
     pub fn assignment(name: &str, parts: &[Part]) -> Self {
         let mut text = String::with_capacity(name.len() + 16);
         push_word(&mut text, name, parts, Dollar::Literal);
@@ -110,7 +103,6 @@ impl<'v> Value<'v> {
     ///
     /// Without variables it begins with `:` (244+), which leaves every `$` alone; with some, each other `$` is doubled.
     /// A `-` as `prefix` ignores a failure.
-    #[must_use]
     pub fn command<'p>(prefix: &str, words: impl IntoIterator<Item = &'p [Part<'p>]> + Clone) -> Self {
         let variable = |part: &Part| matches!(part, Part::Variable(_) | Part::Words(_));
         let dollar = if words.clone().into_iter().flatten().any(variable) { Dollar::Doubled } else { Dollar::Literal };
@@ -135,7 +127,6 @@ impl<'v> Value<'v> {
     }
 
     /// Unit names for `After=` and the like, in as many lines as keep each short.
-    #[must_use]
     pub fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Self> {
         let (mut lines, mut line) = (Vec::new(), String::new());
         for name in names {
@@ -156,7 +147,6 @@ impl<'v> Value<'v> {
 
     /// A line of `StandardInputText=`, which knows C escapes and specifiers, but no quotes. Blanks at its ends would be
     /// cut off and are escaped. An empty line can't be said: it would take back the lines before.
-    #[must_use]
     pub fn input_text(line: &'v str) -> Self {
         if line.bytes().all(is_bare) {
             return Self(Cow::Borrowed(line));
@@ -176,7 +166,6 @@ impl<'v> Value<'v> {
 
     /// `NAME:text` of `SetCredential=`: C escapes, no quotes. A blank at either end would be cut off, so blanks are
     /// escaped; `%` is, because not every version is known to leave it alone.
-    #[must_use]
     pub fn credential(name: &str, text: &str) -> Self {
         let mut value = format!("{name}:");
         for c in text.chars() {
@@ -190,13 +179,11 @@ impl<'v> Value<'v> {
     }
 
     /// The same, on its own.
-    #[must_use]
     pub fn into_owned(self) -> Value<'static> {
         Value(Cow::Owned(self.0.into_owned()))
     }
 
     /// What stands in the file.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -308,7 +295,6 @@ fn is_printable(text: &str) -> bool {
 }
 
 /// Whether systemd wouldn't take `c` for text (`unichar_is_valid` in its utf8.c).
-#[must_use]
 pub fn is_noncharacter(c: char) -> bool {
     let code = u32::from(c);
     code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)

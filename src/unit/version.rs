@@ -16,7 +16,6 @@ impl Systemd {
     ///
     /// Several are installed while a package is upgraded, or where an old one was left over. Then it is the one that
     /// PID 1 has loaded, if that can be seen (not below another root, and only by root), or else the newest.
-    #[must_use]
     pub fn detect(directories: &Directories) -> Option<Self> {
         let mut found = BTreeSet::new();
         for path in &directories.libraries {

@@ -34,19 +34,16 @@ macro_rules! codes {
             pub const ALL: &[Self] = &[$($(Self::$variant,)+)+];
 
             /// The word that users see.
-            #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $($(Self::$variant => $text,)+)+ }
             }
 
             /// A sentence or two on what it means and what to do.
-            #[must_use]
             pub fn explanation(self) -> &'static str {
                 match self { $($(Self::$variant => concat!($($doc, "\n"),+),)+)+ }
             }
 
             /// Error, warning or note.
-            #[must_use]
             pub fn severity(self) -> Severity {
                 match self { $($(Self::$variant => Severity::$severity,)+)+ }
             }

@@ -13,7 +13,6 @@ use super::{At, Diagnostic, Place, steers};
 ///
 /// Lines and columns count from 1, columns in characters; `end` is the position after the last marked character. A
 /// diagnostic about a whole file has no `line`, `column` and `end`: they are null, as is `help` where there is none.
-#[must_use]
 pub fn render(diagnostic: &Diagnostic) -> String {
     let mut object = match &diagnostic.at {
         At::Place(place) => position(place),

@@ -21,7 +21,6 @@ const LINES: usize = 4;
 
 /// The diagnostic with an excerpt of each file it points at, and a newline at the end. Nothing of the files' text
 /// can steer the terminal.
-#[must_use]
 pub fn render(diagnostic: &Diagnostic, look: Look) -> String {
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,

@@ -67,7 +67,6 @@ impl<'s> Observer<'s> {
 }
 
 /// The process or setup step of one of the units of `group`, and what the unit runs.
-#[must_use]
 pub(super) fn service_of<'g>(group: &'g Group, unit: &str) -> Option<(&'g ProcessName, &'g Service)> {
     let is = |process: &ProcessName| {
         let rest = unit.strip_prefix(name::stem(&group.name, process).as_str())?;

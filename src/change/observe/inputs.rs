@@ -38,13 +38,11 @@ pub struct Files {
 
 impl Files {
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty() && self.handed.is_empty()
     }
 
     /// What they hold now.
-    #[must_use]
     pub fn prints(&self) -> Prints {
         Prints { inputs: fingerprint(&self.inputs), handed: Some(fingerprint(&self.handed)) }
     }
@@ -118,7 +116,6 @@ impl Looked {
 
 /// One text for what all of `inputs` hold: content, mode, recursive, links followed; a missing file is a state of its
 /// own. Empty where there are none, or one that is there can't be read.
-#[must_use]
 pub fn fingerprint(inputs: &[PathBuf]) -> String {
     if inputs.is_empty() {
         return String::new();

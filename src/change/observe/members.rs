@@ -47,7 +47,6 @@ pub struct Member {
 }
 
 /// What people call a unit of `group`: the process, with its instance (`web@1`); a socket or timer keeps its suffix.
-#[must_use]
 pub fn label(group: &str, unit: &str) -> String {
     let stem = unit.strip_suffix(".service").unwrap_or(unit);
     let rest = stem.strip_prefix(group).and_then(|rest| rest.strip_prefix('-'));
@@ -55,7 +54,6 @@ pub fn label(group: &str, unit: &str) -> String {
 }
 
 /// All units that the group file brings about, the setup steps first, `web@10` after `web@9`.
-#[must_use]
 pub fn members(group: &Group) -> Vec<Member> {
     let mut members = Vec::new();
     let mut push = |unit: String, kind, start| {
@@ -103,7 +101,6 @@ fn start(process: &model::Process) -> Start {
 }
 
 /// All members: of the file, if it is valid, and what else systemd has found to be part of the target.
-#[must_use]
 pub fn all_members(name: &str, group: Option<&Group>, found: &[String]) -> Vec<Member> {
     let mut all = group.map(members).unwrap_or_default();
     with_found(&mut all, name, group, found);

@@ -42,7 +42,6 @@ struct Made {
 
 impl<'h> Texts<'h> {
     /// All of `history`; nothing is read yet.
-    #[must_use]
     pub fn new(history: &'h History, context: Context, systemd: Systemd) -> Self {
         let of = |version: &'h Version| {
             let pins = version.pins.0.iter().map(|pin| (&pin.source, pin.cpus));
@@ -85,7 +84,6 @@ pub struct Past<'t> {
 
 impl<'t> Past<'t> {
     /// What `history` says about `group`.
-    #[must_use]
     pub fn new(group: &GroupName, history: &'t History, texts: &'t Texts<'t>) -> Self {
         Self { history, texts, target: name::target(group), known: RefCell::default() }
     }
@@ -123,19 +121,16 @@ impl<'t> Past<'t> {
 
     /// With what `unit` was started at `at` (CLOCK_MONOTONIC in µs). One that had left its group by then was what it was
     /// before.
-    #[must_use]
     pub fn started(&self, unit: &str, at: u64) -> Option<Arc<Definition>> {
         self.history.until(at).find_map(|version| self.of(version, unit))
     }
 
     /// What systemd has loaded of `unit`.
-    #[must_use]
     pub fn loaded(&self, unit: &str) -> Option<Arc<Definition>> {
         self.of(self.history.last()?, unit)
     }
 
     /// Whether what systemd has loaded isn't `new`.
-    #[must_use]
     pub fn is_unread(&self, new: &Definitions<'_>) -> bool {
         let loaded = self.history.last().and_then(|last| self.definitions(&last.origin(&self.target)));
         loaded.is_none_or(|loaded| loaded.differ(new))
@@ -143,7 +138,6 @@ impl<'t> Past<'t> {
 
     /// Since when the target wants `unit` without interruption (CLOCK_MONOTONIC in µs), and whether the group had it
     /// before; `None` where systemd hasn't loaded that it does.
-    #[must_use]
     pub fn wanted_since(&self, unit: &str) -> Option<(u64, bool)> {
         let wanted = |version: &&'t Version| {
             let definitions = self.definitions(&version.origin(&self.target));
@@ -159,7 +153,6 @@ impl<'t> Past<'t> {
     }
 
     /// Whether the group has `unit`, as systemd has loaded it.
-    #[must_use]
     pub fn has_now(&self, unit: &str) -> bool {
         self.history.last().is_some_and(|last| self.has(&last.origin(unit), unit))
     }

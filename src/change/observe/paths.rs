@@ -25,7 +25,6 @@ impl Unit<'_> {
     }
 
     /// The text; `None` where it holds what is known only to the process itself.
-    #[must_use]
     pub fn text(&self, text: &Text) -> Option<String> {
         let mut all = String::new();
         for piece in text.pieces() {
@@ -45,7 +44,6 @@ impl Unit<'_> {
     }
 
     /// What `%t` and its siblings are (systemd.unit(5), "Specifiers").
-    #[must_use]
     pub fn base(&self, kind: DirectoryKind) -> Option<PathBuf> {
         if self.scope == Scope::System {
             return Some(["/run", "/var/lib", "/var/cache", "/var/log", "/etc"][kind as usize].into());
@@ -67,14 +65,12 @@ impl Unit<'_> {
     }
 
     /// The paths of its inputs, as far as they are known.
-    #[must_use]
     pub fn inputs(&self, service: &Service) -> Vec<PathBuf> {
         service.inputs.iter().filter_map(|input| self.text(input)).map(PathBuf::from).collect()
     }
 
     /// The files that the service manager reads for it at its start, as far as they are known. A credential may also come
     /// from a socket, of which nothing can be known.
-    #[must_use]
     pub fn handed(&self, service: &Service) -> Vec<PathBuf> {
         let environment = service.environment_files.iter().filter_map(|(_, file)| self.text(file)).map(PathBuf::from);
         let credentials = service.credentials.values().filter_map(|credential| match credential {
@@ -101,7 +97,6 @@ impl Unit<'_> {
 
     /// The file of its program. `None` for a shell's script, which names programs that aren't known, and where the
     /// process sees another file system.
-    #[must_use]
     pub fn program(&self, service: &Service) -> Option<PathBuf> {
         let elsewhere = |name: &str| matches!(name, "RootDirectory" | "RootImage" | "ExecSearchPath");
         if is_shell(&service.exec) || service.pass.0.iter().any(|(_, name, _)| elsewhere(name)) {

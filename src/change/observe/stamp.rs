@@ -25,7 +25,6 @@ pub struct Stamp {
 }
 
 /// The stamp of a step, by what its unit says; `None` where it keeps none.
-#[must_use]
 pub fn read(definition: &Definition, unit: Unit<'_>) -> Option<Stamp> {
     let line = definition.values("Service", "ExecStart").last()?;
     let (once, whole) = command(line, unit)?;

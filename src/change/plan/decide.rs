@@ -85,7 +85,6 @@ impl Changes {
 }
 
 /// What `unit` needs.
-#[must_use]
 pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
     if unit.gone {
         // A setup step does nothing any more, and can't be stopped by hand.
@@ -117,7 +116,6 @@ pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
 
 /// Why a unit that runs isn't what the files say, so that it would have to be restarted, reloaded or run again; empty
 /// where it is, and where it doesn't run.
-#[must_use]
 pub fn outdated(unit: &Observed, situation: &Situation<'_>) -> Vec<Reason> {
     let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
     let Finding { need, reasons } = judge(unit, situation);

@@ -307,7 +307,6 @@ const SCHEDULING: &[&str] = &[
 ];
 
 /// What a change of this directive needs, and why. What isn't in the table is assumed to be handed to the process.
-#[must_use]
 pub fn of(section: &str, name: &str) -> (Effect, &'static str) {
     let row = TABLE.iter().find(|row| row.section == section && row.names.iter().any(|pattern| matches(pattern, name)));
     row.map_or((Restart, "not known to copse"), |row| (row.effect, row.why))
@@ -321,7 +320,6 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// What a difference needs: as [`of`] says, but for commands of copse's own that only ask.
-#[must_use]
 pub fn of_difference(difference: &Difference) -> Effect {
     let Difference { section, name, old, new } = difference;
     if section == "Service" && name == "ExecStartPost" {

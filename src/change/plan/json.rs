@@ -8,7 +8,6 @@ use crate::unit::effective::Difference;
 
 /// The plan as one line of JSON, without a newline at its end. Moments are microseconds since the epoch, spans
 /// microseconds. `errors`: of the group's file, in which case nothing is planned.
-#[must_use]
 pub fn render(plan: &Plan) -> String {
     json!({
         "group": plan.group.as_str(),
@@ -26,7 +25,6 @@ pub fn render(plan: &Plan) -> String {
 }
 
 /// What is printed for a group whose file is invalid: nothing of it is planned.
-#[must_use]
 pub fn invalid(group: &str, errors: usize) -> String {
     json!({ "group": group, "errors": errors }).to_string()
 }
@@ -61,7 +59,6 @@ fn units(units: &[Subject]) -> Value {
 }
 
 /// One reason: `kind`, and what belongs to it.
-#[must_use]
 pub fn reason(reason: &Reason) -> Value {
     match reason {
         Reason::Definition(differences) => {

@@ -13,7 +13,6 @@ use crate::basic::terminal::{TerminalStyle, Tone, wrap};
 use crate::change::observe::members::Subject;
 
 /// The plan as text. With `diff`, each changed directive with its lines before and now.
-#[must_use]
 pub fn render(plan: &Plan, diff: bool, look: TerminalStyle) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", look.paint(colour_of(plan), &head(plan, look)));
@@ -164,7 +163,6 @@ fn pace(step: &Step) -> String {
 }
 
 /// `web@1 … @4`, `web@1, @3`, `db`
-#[must_use]
 pub fn named(units: &[Subject]) -> String {
     let mut text = String::new();
     let mut rest = units;
@@ -206,7 +204,6 @@ fn instance(label: &str) -> (&str, Option<u64>) {
 }
 
 /// The reasons in a few words each; those of several units that come to the same are said once.
-#[must_use]
 pub fn reasons(all: &[Reason], look: TerminalStyle) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut defined = false;
@@ -224,7 +221,6 @@ pub fn reasons(all: &[Reason], look: TerminalStyle) -> Vec<String> {
 }
 
 /// A reason in a few words.
-#[must_use]
 pub fn reason(reason: &Reason, look: TerminalStyle) -> String {
     match reason {
         Reason::Definition(_) => directives::in_words(&by_directive(std::slice::from_ref(reason))),

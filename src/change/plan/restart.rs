@@ -14,7 +14,6 @@ use crate::unit::name::{GroupName, ProcessName};
 /// The plan that restarts what runs, or should run, of `members`. What an administrator stopped is started only where it
 /// was named itself, or where nothing of what was named is up. `part` is what was named of the group, `None` all of it;
 /// `meaning` is what the group's file means, if it is valid.
-#[must_use]
 pub fn restart(group: &GroupName, part: Option<&str>, meaning: Option<&Group>, members: &[(Member, State)]) -> Plan {
     let processes = || members.iter().filter(|(member, _)| member.kind == Kind::Process);
     let nothing_up = !processes().any(|(_, state)| matches!(state, State::Up | State::Restarting | State::Failed(_)));

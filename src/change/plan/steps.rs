@@ -13,7 +13,6 @@ use crate::model::{Group, Process, Refresh};
 use crate::unit::name::{ProcessName, template_of};
 
 /// What is to be done about a group.
-#[must_use]
 pub fn plan(situation: &Situation<'_>) -> Plan {
     let mut all: Vec<(&Observed, Finding)> =
         situation.units.iter().map(|unit| (unit, judge(unit, situation))).collect();

@@ -110,7 +110,6 @@ pub enum Stop {
 
 impl Stop {
     /// From what the manager answered about a unit.
-    #[must_use]
     pub fn of(subject: &Subject, error: zbus::Error) -> Self {
         match is_refusal(&error) {
             true => Self::Refused(subject.clone(), error),

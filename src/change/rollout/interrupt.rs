@@ -35,7 +35,6 @@ impl Interrupt {
     }
 
     /// Whether nothing more is to be begun.
-    #[must_use]
     pub fn asked(&self) -> bool {
         *self.0.borrow() > 0
     }

@@ -35,7 +35,6 @@ fn caller() -> String {
 }
 
 /// Sends what is recorded to the journal, as long as the value lives. Without a journal nothing is recorded.
-#[must_use]
 pub fn to_journal() -> Option<DefaultGuard> {
     let layer = tracing_journald::layer().ok()?.with_field_prefix(None).with_syslog_identifier("copse".to_owned());
     Some(tracing::subscriber::set_default(tracing_subscriber::registry().with(layer)))
@@ -43,7 +42,6 @@ pub fn to_journal() -> Option<DefaultGuard> {
 
 impl<'r> Record<'r> {
     /// Records what happens to units of `group`.
-    #[must_use]
     pub fn new(group: &'r GroupName, next: &'r dyn Tell) -> Self {
         Self { group, next, caller: caller() }
     }

@@ -56,7 +56,6 @@ pub(super) fn beginning(steps: &[Step]) -> Vec<&str> {
 impl<'h> Hold<'h> {
     /// Holds all that `steps` are going to change, but for what they begin with. `started` are the moments at which the
     /// units were started, as [`History::origin`] takes them; what isn't known can't be held.
-    #[must_use]
     pub fn new(
         directories: &'h Directories,
         group: &'h GroupName,
@@ -79,7 +78,6 @@ impl<'h> Hold<'h> {
     }
 
     /// What is to be in force now.
-    #[must_use]
     fn pins(&self) -> Pins {
         let mut pins: Vec<Pin> = Vec::new();
         for unit in self.held.borrow().iter() {
@@ -139,7 +137,6 @@ impl<'h> Hold<'h> {
     }
 
     /// The units that are held now.
-    #[must_use]
     pub fn held(&self) -> Vec<String> {
         self.held.borrow().iter().cloned().collect()
     }

@@ -14,7 +14,6 @@ use super::Rollout;
 use super::event::{Reached, Stop};
 
 /// How many units are dealt with at once: the sizes of the batches, one after the other.
-#[must_use]
 fn batches(units: usize, pace: &Pace, first_alone: bool) -> VecDeque<usize> {
     let at_once = pace.max_unavailable.clamp(1, units.max(1));
     let mut sizes = VecDeque::new();

@@ -24,7 +24,6 @@ const OF_SHELL: [&str; 56] = [
 ];
 
 /// Reads a command. Of variables only `$PORT` is taken: it is a number, so that nothing can come of leaving it unquoted.
-#[must_use]
 pub fn read(command: &str) -> Command {
     let Some(mut words) = split(command) else { return Command::Script };
     // `exec` is what people write so that no shell stays behind; here there is none.

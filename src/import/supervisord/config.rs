@@ -150,7 +150,6 @@ pub struct World<'w> {
 
 /// Reads `files`, the first of which is the one that supervisord would be started with; the others are read as if it
 /// included them. Paths are absolute.
-#[must_use]
 pub fn read(files: Vec<SourceFile>, world: &World<'_>) -> Config {
     let here = directory_of(files.first().map_or(Path::new("/"), |file| &file.path));
     let mut reader = Reader::new(here, world);
@@ -180,7 +179,6 @@ pub(super) fn directory_of(path: &Path) -> String {
 }
 
 /// Where a setting or section stands, as an excerpt shows it: the whole line.
-#[must_use]
 pub fn place(files: &[Arc<SourceFile>], spot: Spot) -> Place {
     let file = &files[spot.file];
     let mut start = 0;
@@ -197,7 +195,6 @@ pub fn place(files: &[Arc<SourceFile>], spot: Spot) -> Place {
 }
 
 /// The absolute path, without `.`, `..` and doubled slashes: Python's `os.path.normpath`.
-#[must_use]
 pub(super) fn normalized(path: &str) -> String {
     let mut normal = PathBuf::from("/");
     for part in Path::new(path).components() {

@@ -99,13 +99,11 @@ impl Ini {
     }
 
     /// The section of that name.
-    #[must_use]
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
     /// An option of a section, or else of `[DEFAULT]`.
-    #[must_use]
     pub fn get<'i>(&'i self, section: &'i Section, option: &str) -> Option<&'i Setting> {
         section.settings.iter().chain(&self.defaults).find(|setting| setting.option == option)
     }

@@ -23,19 +23,16 @@ pub enum Part {
 
 impl Expanded {
     /// The text, if nothing in it is open.
-    #[must_use]
     pub fn literal(&self) -> Option<String> {
         self.0.iter().map(|part| if let Part::Char(c) = part { Some(*c) } else { None }).collect()
     }
 
     /// The first variable in it that has no value.
-    #[must_use]
     pub fn open(&self) -> Option<&str> {
         self.0.iter().find_map(|part| if let Part::Env(name, _) = part { Some(&**name) } else { None })
     }
 
     /// With the process's number filled in.
-    #[must_use]
     pub fn numbered(&self, number: i64) -> Self {
         let mut filled = Self::default();
         for part in &self.0 {
@@ -48,13 +45,11 @@ impl Expanded {
     }
 
     /// Without white space, as Python knows it, at its ends.
-    #[must_use]
     pub fn strip(&self) -> Self {
         self.trimmed(is_space)
     }
 
     /// Without those characters at its ends.
-    #[must_use]
     pub fn trimmed(&self, unwanted: impl Fn(char) -> bool) -> Self {
         let keep = |part: &Part| !matches!(part, Part::Char(c) if unwanted(*c));
         let start = self.0.iter().position(keep).unwrap_or(self.0.len());

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 /// The paths that `pattern` matches, sorted; whether a path without any of `*?[` exists isn't looked at. `names` lists a
 /// directory.
-#[must_use]
 pub fn paths(pattern: &str, names: &dyn Fn(&Path) -> Vec<String>) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in Path::new(pattern).components() {

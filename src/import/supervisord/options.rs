@@ -25,7 +25,6 @@ pub struct Row {
 
 impl Row {
     /// What becomes of it, as the manual says it.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let what = match self.fate {
             Fate::Key(key, "") => key.to_owned(),
@@ -39,14 +38,12 @@ impl Row {
 
 impl Kind {
     /// The header of such a section.
-    #[must_use]
     pub fn header(&self) -> String {
         let name = if self.name.ends_with(':') { "NAME" } else { "" };
         format!("[{}{name}]", self.name)
     }
 
     /// What becomes of such sections, if they aren't read option by option.
-    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         self.gone.map(|why| format!("left out: {why}"))
     }
@@ -223,7 +220,6 @@ pub const KINDS: &[Kind] = &[
 ];
 
 /// The kind of a section by its name.
-#[must_use]
 pub fn kind(section: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| match kind.name.strip_suffix(':') {
         Some(_) => section.starts_with(kind.name),
@@ -232,7 +228,6 @@ pub fn kind(section: &str) -> Option<&'static Kind> {
 }
 
 /// The row of an option in a section of that kind. A FastCGI program is a program.
-#[must_use]
 pub fn row(kind: &Kind, option: &str) -> Option<&'static Row> {
     let also = if kind.name == "fcgi-program:" { PROGRAM.rows } else { &[] };
     let own = KINDS.iter().find(|known| known.name == kind.name)?.rows;

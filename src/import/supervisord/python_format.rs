@@ -170,7 +170,6 @@ impl Format {
     }
 
     /// The number in this format, which was checked.
-    #[must_use]
     pub fn number(&self, number: i64) -> String {
         self.checked_number(number).unwrap_or_default()
     }

@@ -66,7 +66,6 @@ const UNSAID: &[(&str, &str)] = &[
 ];
 
 /// The group file of these programs, which passes `copse check` unless no program is left.
-#[must_use]
 pub fn translate(config: &Config, group: &GroupName, scope: Scope) -> Imported {
     let mut translation = Translation { config, scope, diagnostics: config.diagnostics.clone() };
     let mut translated: Vec<Translated<'_>> = Vec::new();

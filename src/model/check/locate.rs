@@ -5,7 +5,6 @@ use crate::group_file::discover::Source;
 use crate::group_file::document;
 
 /// The value of the first of `keys` that is in the table at `path`: in the last file that has one.
-#[must_use]
 pub fn place_of(source: &Source, path: &[&str], keys: &[&str]) -> Option<Place> {
     source.drop_ins.iter().rev().chain([&source.file]).find_map(|file| {
         let table = document::parse(file, &mut Diagnostics::default())?;

@@ -14,7 +14,6 @@ use crate::unit::directives::Systemd;
 /// asks (`copse check`); the generator leaves the same out without a word at each daemon-reload.
 ///
 /// Reads the text once more; what is wrong with it otherwise, [`crate::model::read`] says.
-#[must_use]
 pub fn left_out(source: &Source, systemd: Systemd) -> Diagnostics {
     let mut notes = Notes { systemd, found: Diagnostics::default() };
     // Each file by itself: merging would only take away where something was written.

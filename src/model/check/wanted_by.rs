@@ -11,7 +11,6 @@ const KEY: &str = "wanted-by";
 
 /// The units that are to want the group's target; none where a file has no `wanted-by`. `None` where that can't be told:
 /// the file isn't TOML, or the mistake is in `wanted-by` itself, which may be misspelt, or stand in the wrong place.
-#[must_use]
 pub fn wanted_by(source: &Source, scope: Scope) -> Option<Vec<String>> {
     let table = group::document(source, &mut Diagnostics::default())?;
     let Some(entry) = table.get(KEY) else {

@@ -21,7 +21,6 @@ const WORDS: &[&str] = &[
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Whether `text` is a calendar event. Whether a time zone exists isn't known here: what is written like one is.
-#[must_use]
 pub fn is_event(text: &str) -> bool {
     let text = text.trim();
     let text = match text.rsplit_once(' ') {

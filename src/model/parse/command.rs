@@ -13,7 +13,6 @@ use crate::unit::value::is_noncharacter;
 const SHELL_CHARACTERS: &[char] = &['\'', '"', '\\', '$', '`', '|', '&', ';', '<', '>', '(', ')', '*', '?', '~', '#'];
 
 /// Whether `word` may stand in a plain string: nothing in it means something to a shell, and a blank wouldn't split it.
-#[must_use]
 pub fn is_plain_word(word: &str) -> bool {
     !word.is_empty() && !word.contains(SHELL_CHARACTERS) && !word.chars().any(|c| c == ' ' || c.is_control())
 }
@@ -188,7 +187,6 @@ fn variable(text: &str) -> Option<(&str, &str)> {
 }
 
 /// A TOML string that reads back as `text`.
-#[must_use]
 pub fn toml_string(text: &str) -> String {
     let literal_works = text.contains(['\\', '"']) && !text.contains('\'') && !text.chars().any(char::is_control);
     if literal_works {
@@ -226,7 +224,6 @@ fn check_sizes(key: &str, node: &Node, argv: &[Text], diagnostics: &mut Diagnost
 }
 
 /// How long a text gets at most when it is written into a unit, in bytes.
-#[must_use]
 pub fn escaped_len(text: &Text) -> usize {
     let byte = |byte: u8| match byte {
         0..0x20 | 0x7f => 4,

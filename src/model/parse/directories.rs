@@ -55,14 +55,12 @@ impl DirectoryKind {
     pub const ALL: [Self; 5] = [Self::Runtime, Self::State, Self::Cache, Self::Logs, Self::Configuration];
 
     /// The key, which is also the placeholder: `runtime-directory`.
-    #[must_use]
     pub fn key(self) -> &'static str {
         ["runtime-directory", "state-directory", "cache-directory", "logs-directory", "configuration-directory"]
             [self as usize]
     }
 
     /// The key of its mode: `runtime-directory-mode`.
-    #[must_use]
     pub fn mode_key(self) -> &'static str {
         [
             "runtime-directory-mode",
@@ -74,7 +72,6 @@ impl DirectoryKind {
     }
 
     /// The directive: `RuntimeDirectory`.
-    #[must_use]
     pub fn directive(self) -> &'static str {
         ["RuntimeDirectory", "StateDirectory", "CacheDirectory", "LogsDirectory", "ConfigurationDirectory"]
             [self as usize]
@@ -86,7 +83,6 @@ impl DirectoryKind {
     }
 
     /// The specifier of the kind's base directory (systemd.unit(5)).
-    #[must_use]
     pub fn specifier(self) -> &'static str {
         ["%t", "%S", "%C", "%L", "%E"][self as usize]
     }
@@ -324,14 +320,12 @@ pub struct RuntimeDirectory {
 
 impl RuntimeDirectory {
     /// The path of the table that says so.
-    #[must_use]
     pub fn table(&self) -> Vec<&str> {
         self.member.iter().flat_map(|(kind, name)| [*kind, name.as_str()]).collect()
     }
 }
 
 /// All runtime directories of a group, but for those that are named after their unit: no other group's are.
-#[must_use]
 pub fn runtime_directories(group: &Group) -> Vec<RuntimeDirectory> {
     let all = owned(&group.processes, &group.setup, group.shared.as_ref());
     let all = all.into_iter().filter(|one| one.kind == DirectoryKind::Runtime && !one.of_unit);

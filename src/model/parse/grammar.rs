@@ -154,7 +154,6 @@ pub const CAPABILITIES: &[&str] = &[
 ];
 
 /// Whether `word` can stand in a list of that kind: of exit statuses, or of capabilities.
-#[must_use]
 pub fn word_is_valid(kind: Kind, word: &str) -> bool {
     match kind {
         Kind::Statuses if word.starts_with(|c: char| c.is_ascii_digit()) => word.parse::<u8>().is_ok(),
@@ -192,7 +191,6 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Whether `text` is a value of a kind that takes one word.
-#[must_use]
 pub fn scalar_is_valid(kind: Kind, text: &str) -> bool {
     let percent = |text: &str| text.strip_suffix('%').filter(|number| is_number(number)).map(str::to_owned);
     let share = |text: &str| percent(text).is_some_and(|number| number.parse::<u8>().is_ok_and(|share| share <= 100));

@@ -38,7 +38,6 @@ pub struct Context {
 }
 
 /// Reads a group. There is none if any diagnostic is an error: never half a group.
-#[must_use]
 pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
     let table = document(source, &mut diagnostics);

@@ -54,7 +54,6 @@ pub fn tables() -> impl Iterator<Item = (&'static str, Section)> {
 }
 
 /// Why a directive can't be passed through, if it can't.
-#[must_use]
 pub fn refused(section: Section, directive: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(found, name, _)| *found == section && *name == directive).map(|(_, _, why)| *why)
 }
@@ -206,7 +205,6 @@ fn table_of(section: Section, header: &str) -> String {
 const VALUE_MAX: usize = 400;
 
 /// For a key that doesn't exist: the pass-through lines that would do what was probably meant, or why there are none.
-#[must_use]
 pub fn as_directive(header: &str, key: &str, entry: &Entry) -> Option<String> {
     let (table, section, name) =
         tables().find_map(|(table, section)| Some((table, section, directives::spelled(section, key)?)))?;

@@ -11,7 +11,6 @@ pub enum Share {
 
 impl Share {
     /// Reads `2` or `25%`; at least one, at most all.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
         match text.strip_suffix('%') {
@@ -21,7 +20,6 @@ impl Share {
     }
 
     /// Of so many instances; at least one, or nothing could ever be done.
-    #[must_use]
     pub fn of(self, instances: usize) -> usize {
         match self {
             Self::Count(count) => count,

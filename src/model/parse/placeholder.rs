@@ -125,7 +125,6 @@ fn is_special(name: &str) -> bool {
 
 /// The text as it is written in a group file: what [`read`] makes the same text of. `None` where there is no way to
 /// write it: a placeholder between literal braces would be read as literal text.
-#[must_use]
 pub fn spelled(text: &Text) -> Option<String> {
     let mut spelled = String::new();
     let mut opened = false;
@@ -257,7 +256,6 @@ fn near(name: &str) -> Result<Option<Piece>, Problem> {
 }
 
 /// Whether systemd takes it as a variable's name: others are dropped without a word.
-#[must_use]
 pub fn is_variable(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -266,7 +264,6 @@ pub fn is_variable(name: &str) -> bool {
 
 impl Text {
     /// Whether it is no absolute path, whatever its placeholders are replaced by.
-    #[must_use]
     pub fn is_relative(&self) -> bool {
         match self.pieces() {
             [Piece::Literal(literal), Piece::Directory(..) | Piece::CredentialsDirectory, ..] if literal.is_empty() => {
@@ -279,13 +276,11 @@ impl Text {
     }
 
     /// Text without placeholders.
-    #[must_use]
     pub fn literal(text: impl Into<String>) -> Self {
         Self(Pieces::One(Piece::Literal(text.into())))
     }
 
     /// What it is made of, in order.
-    #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         match &self.0 {
             Pieces::One(piece) => std::slice::from_ref(piece),
@@ -294,7 +289,6 @@ impl Text {
     }
 
     /// What it is made of, in order.
-    #[must_use]
     pub fn into_pieces(self) -> Vec<Piece> {
         match self.0 {
             Pieces::One(piece) => vec![piece],
@@ -335,13 +329,11 @@ impl Text {
     }
 
     /// Whether a piece of that kind is in it.
-    #[must_use]
     pub fn has(&self, wanted: impl Fn(&Piece) -> bool) -> bool {
         self.pieces().iter().any(wanted)
     }
 
     /// The literal text at its start.
-    #[must_use]
     pub fn leading(&self) -> &str {
         match self.pieces().first() {
             Some(Piece::Literal(text)) => text,
@@ -350,7 +342,6 @@ impl Text {
     }
 
     /// The bytes of its literal pieces.
-    #[must_use]
     pub fn literal_len(&self) -> usize {
         self.pieces().iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).sum()
     }

@@ -354,7 +354,6 @@ fn directives(table: &Table, limits: &start_limit::Limits, diagnostics: &mut Dia
 
 impl Restart {
     /// The value of a word of [`keys::RESTART`].
-    #[must_use]
     pub fn from_word(word: &str) -> Self {
         match word {
             "on-success" => Self::OnSuccess,

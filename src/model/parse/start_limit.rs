@@ -30,7 +30,6 @@ pub struct Limits {
 
 impl Limits {
     /// The value of a key that is a promise, and so always written.
-    #[must_use]
     pub fn promised(&self, key: &str) -> Option<Cow<'static, str>> {
         match key {
             "restart" => Some(self.restart_word.into()),

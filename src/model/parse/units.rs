@@ -79,7 +79,6 @@ const TARGETS: &[&str] = &[
 ];
 
 /// The suffix that was most likely meant for a unit's name without one.
-#[must_use]
 pub fn suffix(key: &str, name: &str) -> &'static str {
     if key == "wanted-by" || TARGETS.contains(&name) { ".target" } else { ".service" }
 }

@@ -17,7 +17,6 @@ use crate::unit::value::is_noncharacter;
 const LONGEST: usize = 250_000;
 
 /// A diagnostic that says what was expected and what is there.
-#[must_use]
 pub fn wrong_type(key: &str, expected: &str, node: &Node) -> Diagnostic {
     let message = format!("`{key}` takes {expected}, not {}", node.type_name());
     let diagnostic = Diagnostic::new(Code::WrongType, &node.place, message);
@@ -41,7 +40,6 @@ fn unquoted(expected: &str, node: &Node) -> Option<String> {
 }
 
 /// A diagnostic about a value of the right type.
-#[must_use]
 pub fn invalid(node: &Node, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::InvalidValue, &node.place, message)
 }
@@ -172,7 +170,6 @@ fn quoted(words: &[&str]) -> String {
 }
 
 /// The author's text for a message: cut where it is long.
-#[must_use]
 pub fn shown(text: &str) -> String {
     if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(57).chain("...".chars()).collect() }
 }

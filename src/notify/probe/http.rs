@@ -193,7 +193,6 @@ fn percent_decoded(text: &str) -> Option<Vec<u8>> {
 
 /// Splits `HOST:PORT`, `[V6]:PORT`; the port may be missing where there is a
 /// default.
-#[must_use]
 pub fn host_and_port(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;

@@ -29,7 +29,6 @@ impl Program {
     /// Replaces this process; returns only if that isn't possible, with the
     /// error of the most telling place (one that is there but can't be
     /// executed before one that isn't there).
-    #[must_use]
     pub fn exec(&self) -> io::Error {
         let arguments = pointers(&self.arguments);
         let environment = pointers(&self.environment);

@@ -12,7 +12,6 @@ pub struct Signals(libc::sigset_t);
 
 impl Signals {
     /// All of them.
-    #[must_use]
     pub fn all() -> Signals {
         let mut set = MaybeUninit::uninit();
         // SAFETY: sigfillset() initialises the set it is given.
@@ -23,7 +22,6 @@ impl Signals {
     }
 
     /// Those listed.
-    #[must_use]
     pub fn of(signals: &[c_int]) -> Signals {
         let mut set = MaybeUninit::uninit();
         // SAFETY: sigemptyset() initialises the set that sigaddset() adds to.
@@ -37,7 +35,6 @@ impl Signals {
     }
 
     /// All but those listed.
-    #[must_use]
     pub fn all_but(signals: &[c_int]) -> Signals {
         let mut set = Signals::all();
         for signal in signals {
@@ -65,7 +62,6 @@ impl Signals {
     }
 
     /// Waits for one of these signals (they have to be blocked).
-    #[must_use]
     pub fn wait(&self) -> Received {
         loop {
             let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -113,7 +109,6 @@ pub struct Disposition(c_int, libc::sigaction);
 
 impl Disposition {
     /// Gives the signal its default action; gives what it was before.
-    #[must_use]
     pub fn to_default(signal: c_int) -> Disposition {
         // SAFETY: an all-zero sigaction is the default action; the old one is
         // written to our own.

@@ -17,7 +17,6 @@ pub struct Vsock {
 impl Vsock {
     /// Reads `vsock:CID:PORT`, `vsock-stream:…`, `vsock-dgram:…`,
     /// `vsock-seqpacket:…`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Vsock> {
         let (scheme, rest) = text.split_once(':')?;
         let kind = match scheme {
