@@ -31,7 +31,7 @@ pub use self::pin::{PINNED, pin};
 
 /// What the units are generated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
+pub struct Options {
     /// The systemd that will read them.
     pub systemd: Systemd,
     /// A `G.target` with `X-CopseGroup=yes` is installed: fill it instead of writing one.
@@ -39,7 +39,7 @@ pub struct Target {
 }
 
 /// All units of `group`, with their links, as paths below the generator's directory.
-pub fn generate(group: &Group, target: Target) -> UnitTree {
+pub fn generate(group: &Group, target: Options) -> UnitTree {
     tree(&Context::new(group, target))
 }
 

@@ -20,7 +20,7 @@ use crate::basic::clock;
 use crate::basic::diagnostic::{Code, Diagnostic, Severity};
 use crate::basic::scope::Directories;
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::group_file::discover;
 use crate::group_file::discover::Source;
 use crate::model;
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
     fn group(&mut self, outcome: &mut GroupOutcome) {
         // Whatever happens to the group in this run, its history stays known.
         let last = self.memory.histories.get(&outcome.name).and_then(History::last).cloned();
-        let target = Target { systemd: self.systemd, static_target: outcome.static_target };
+        let target = Options { systemd: self.systemd, static_target: outcome.static_target };
         let pins = self.pins(outcome);
         let whole = pins.all().and_then(|pin| self.whole(pin, last.as_ref(), outcome, target));
         let made = whole.or_else(|| self.current(outcome, target));
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
     }
 
     /// What the group's files say now, unless something is wrong with them.
-    fn current(&self, outcome: &mut GroupOutcome, target: Target) -> Option<Made> {
+    fn current(&self, outcome: &mut GroupOutcome, target: Options) -> Option<Made> {
         let group = outcome.group.as_ref()?;
         match guarded(&outcome.path, || generate::generate(group, target)) {
             Ok(tree) => {
@@ -198,14 +198,20 @@ impl<'a> Run<'a> {
     }
 
     /// The units of the last good text, which say that there is a newer one.
-    fn stale(&mut self, last: &Version, outcome: &GroupOutcome, target: Target) -> Option<Made> {
+    fn stale(&mut self, last: &Version, outcome: &GroupOutcome, target: Options) -> Option<Made> {
         let (group, overrides) = self.older(&last.source, self.context.cpus)?;
         let why = format!("its last good units; the group file is broken: {}", report::message(&outcome.diagnostics));
         Some(Made { tree: announced(group, target, &why, STALE), source: last.source.clone(), overrides })
     }
 
     /// All units of the text that the whole group is pinned to.
-    fn whole(&mut self, pin: &Pin, last: Option<&Version>, outcome: &mut GroupOutcome, target: Target) -> Option<Made> {
+    fn whole(
+        &mut self,
+        pin: &Pin,
+        last: Option<&Version>,
+        outcome: &mut GroupOutcome,
+        target: Options,
+    ) -> Option<Made> {
         let Some((group, overrides)) = self.older(&pin.source, pin.cpus) else {
             outcome.diagnostics.push(unpinned(outcome, "the group"));
             return None;
@@ -241,14 +247,14 @@ impl<'a> Run<'a> {
     }
 
     /// Puts the units that are pinned one by one into `tree`.
-    fn pin(&self, pins: &Pins, outcome: &mut GroupOutcome, target: Target, tree: &mut UnitTree) {
+    fn pin(&self, pins: &Pins, outcome: &mut GroupOutcome, target: Options, tree: &mut UnitTree) {
         for unit in self.put_pinned(pins, &outcome.name, target, tree) {
             outcome.diagnostics.push(unpinned(outcome, &format!("`{unit}`")));
         }
     }
 
     /// Returns the units for which that wasn't possible.
-    fn put_pinned(&self, pins: &Pins, name: &GroupName, target: Target, tree: &mut UnitTree) -> Vec<String> {
+    fn put_pinned(&self, pins: &Pins, name: &GroupName, target: Options, tree: &mut UnitTree) -> Vec<String> {
         let mut left = Vec::new();
         for pin in &pins.0 {
             let Units::Only(units) = &pin.units else { continue };
@@ -265,7 +271,7 @@ impl<'a> Run<'a> {
     }
 
     /// The units that were written for `version`, but for what told of itself.
-    fn units(&self, version: &Version, target: Target) -> Option<UnitTree> {
+    fn units(&self, version: &Version, target: Options) -> Option<UnitTree> {
         let whole = version.pins.all();
         let (source, cpus) = whole.map_or((&version.source, version.cpus), |pin| (&pin.source, pin.cpus));
         let group = self.read(source, cpus)?;
@@ -276,7 +282,7 @@ impl<'a> Run<'a> {
 }
 
 /// A group's units, of which the target alone says why they aren't the current ones: the processes' are what they were.
-fn announced(mut group: Group, target: Target, why: &str, mark: &str) -> UnitTree {
+fn announced(mut group: Group, target: Options, why: &str, mark: &str) -> UnitTree {
     let mut tree = generate::generate(&group, target);
     let title = group.description.as_deref().unwrap_or(group.name.as_str());
     group.description = Some(format!("{title} ({why})"));

@@ -8,14 +8,14 @@ pub mod validate;
 
 use std::sync::Arc;
 
-use crate::basic::diagnostic::{Place, SourceFile};
+use crate::basic::diagnostic::{SourceFile, SourceLocation};
 
 /// The lines of a file that may come from anywhere, each with its place. A carriage return alone ends none.
-fn lines(file: &Arc<SourceFile>) -> impl Iterator<Item = (Place, &str)> {
+fn lines(file: &Arc<SourceFile>) -> impl Iterator<Item = (SourceLocation, &str)> {
     let mut start = 0;
     file.text.split('\n').map(move |line| {
         let bare = line.strip_suffix('\r').unwrap_or(line);
-        let place = Place::new(file, start..start + bare.len());
+        let place = SourceLocation::new(file, start..start + bare.len());
         start += line.len() + 1;
         (place, bare)
     })

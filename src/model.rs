@@ -25,11 +25,11 @@ pub use self::parse::directories::{
 pub use self::parse::grammar::SIGNALS;
 pub use self::parse::group::{Context, document, read};
 pub use self::parse::instances::MOST_INSTANCES;
-pub use self::parse::percentage::Share;
+pub use self::parse::percentage::Percentage;
 pub use self::parse::placeholder::{is_variable, spelled};
 pub use self::service::{Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service};
 
-use crate::basic::diagnostic::Place;
+use crate::basic::diagnostic::SourceLocation;
 use crate::basic::scope::Scope;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
@@ -43,7 +43,7 @@ pub struct Group {
     /// The group file, then its drop-ins in the order they were merged.
     pub files: Vec<PathBuf>,
     /// The file's first byte: where a diagnostic about the whole group points.
-    pub place: Place,
+    pub place: SourceLocation,
     /// `Description=` of the target; the group's name if there is none.
     pub description: Option<String>,
     /// `Documentation=` of every unit: checked URIs.
@@ -141,7 +141,7 @@ pub type Argv = Vec<Text>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Process {
     /// Where its table begins.
-    pub place: Place,
+    pub place: SourceLocation,
     /// Who starts it.
     pub start: Start,
     /// `hold`: whoever that is, for now it stays stopped. Its units are the same ones, only nobody wants them.
@@ -212,7 +212,7 @@ pub struct Change {
     /// `refresh`
     pub refresh: Refresh,
     /// `max-unavailable`
-    pub max_unavailable: Share,
+    pub max_unavailable: Percentage,
     /// `min-ready-sec`
     pub min_ready: Span,
     /// `settled`: all must hold.
@@ -236,7 +236,7 @@ pub enum Refresh {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     /// Where its table begins.
-    pub place: Place,
+    pub place: SourceLocation,
     /// `ready` is always [`Ready::Oneshot`].
     pub service: Service,
     /// Processes of the group that must be ready first.

@@ -122,7 +122,7 @@ impl Case {
         let outcome = self.load();
         let found: Vec<&Diagnostic> = outcome.diagnostics().collect();
         same_marks(&self.expected()?, &found)?;
-        let look = snippet::Look { colour: false, width: 100 };
+        let look = snippet::SnippetStyle { colour: false, width: 100 };
         let text: Vec<String> = found.iter().map(|diagnostic| snippet::render(diagnostic, look)).collect();
         let snapshot = Data::read_from(&Path::new(CASES).join(self.name() + ".stderr"), None).raw();
         let assert = snapbox::Assert::new().action_env(snapbox::assert::DEFAULT_ACTION_ENV);
@@ -157,7 +157,7 @@ fn same_marks(expected: &BTreeSet<Mark>, found: &[&Diagnostic]) -> Result<(), Fa
     let mark = |diagnostic: &&Diagnostic| {
         let what = format!("{}[{}]", diagnostic.severity(), diagnostic.code);
         match &diagnostic.at {
-            At::Place(place) => (place.path().to_owned(), place.line_column().0, what),
+            At::Location(place) => (place.path().to_owned(), place.line_column().0, what),
             At::Path(path) => (path.clone(), 1, what),
         }
     };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use copse::basic::scope::{Directories, Scope};
-use copse::generate::{Target, generate};
+use copse::generate::{Options, generate};
 use copse::generator::load;
 use copse::generator::load::Outcome;
 use copse::model::Context;
@@ -106,7 +106,7 @@ impl Case {
         let mut tree = UnitTree::default();
         for outcome in self.load()?.groups {
             let group = outcome.group.ok_or("no group, and nothing said")?;
-            let target = Target { systemd, static_target: outcome.static_target };
+            let target = Options { systemd, static_target: outcome.static_target };
             tree.entries.extend(generate(&group, target).entries);
         }
         Ok(tree)

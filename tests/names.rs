@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use copse::basic::diagnostic::SourceFile;
 use copse::basic::scope::Scope;
-use copse::generate::{Target, generate, unit_names};
+use copse::generate::{Options, generate, unit_names};
 use copse::group_file::discover::Source;
 use copse::model;
 use copse::model::{Context, Group};
@@ -80,7 +80,7 @@ proptest! {
                 let distinct: BTreeSet<&String> = names.iter().collect();
                 prop_assert_eq!(distinct.len(), names.len(), "{:?}", names);
                 prop_assert!(names.iter().all(|name| is_valid(name)), "{:?}", names);
-                let tree = generate(&group, Target { systemd: Systemd::NEWEST, static_target: false });
+                let tree = generate(&group, Options { systemd: Systemd::NEWEST, static_target: false });
                 for path in tree.entries.keys() {
                     prop_assert!(path.split('/').all(|part| part.len() <= 255 && part != ".." && !part.is_empty()), "{}", path);
                     prop_assert!(!path.contains("copse-ready@.") && path.matches('/').count() <= 1, "{}", path);

@@ -106,7 +106,7 @@ fn where_copse_finds_a_wrong_key_or_type_so_does_the_schema() {
         let Some(value) = read(&file) else { continue };
         let outcome = load::load_files(&[&file], &directories, &Context { scope: Scope::System, cpus: 4 });
         // What a drop-in says is in another file.
-        let here = |diagnostic: &&Diagnostic| matches!(&diagnostic.at, At::Place(place) if place.path() == file);
+        let here = |diagnostic: &&Diagnostic| matches!(&diagnostic.at, At::Location(place) if place.path() == file);
         let of_form = outcome.diagnostics().filter(|diagnostic| is_of_form(diagnostic.code));
         let said: Vec<_> = of_form.filter(here).collect();
         let errors: Vec<_> =

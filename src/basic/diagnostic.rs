@@ -27,7 +27,7 @@ pub struct SourceFile {
 
 /// A range of bytes in a file.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file.
     pub file: Arc<SourceFile>,
     /// The first byte.
@@ -36,7 +36,7 @@ pub struct Place {
     pub end: u32,
 }
 
-impl Place {
+impl SourceLocation {
     /// A place in `file`; `range` is in bytes.
     pub fn new(file: &Arc<SourceFile>, range: std::ops::Range<usize>) -> Self {
         let byte = |at: usize| u32::try_from(at.min(file.text.len())).unwrap_or(u32::MAX);
@@ -56,19 +56,19 @@ impl Place {
     }
 }
 
-impl From<&Place> for Place {
-    fn from(place: &Place) -> Self {
+impl From<&SourceLocation> for SourceLocation {
+    fn from(place: &SourceLocation) -> Self {
         place.clone()
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = self.line_column();
         write!(f, "{}:{line}:{column}", self.file.path.display())
@@ -79,7 +79,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// A range in a file that could be read.
-    Place(Place),
+    Location(SourceLocation),
     /// A file or directory as a whole (unreadable, not UTF-8, too large).
     Path(PathBuf),
 }
@@ -94,15 +94,15 @@ pub struct Diagnostic {
     /// One sentence, lower case, without a full stop; backticks round the author's text.
     pub message: String,
     /// Other places that belong to it, each with a word on why.
-    pub related: Vec<(Place, String)>,
+    pub related: Vec<(SourceLocation, String)>,
     /// What to write instead.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
     /// A diagnostic at a place in a file.
-    pub fn new(code: Code, place: impl Into<Place>, message: impl Into<String>) -> Self {
-        Self::at(code, At::Place(place.into()), message)
+    pub fn new(code: Code, place: impl Into<SourceLocation>, message: impl Into<String>) -> Self {
+        Self::at(code, At::Location(place.into()), message)
     }
 
     /// A diagnostic about a whole file.
@@ -121,7 +121,7 @@ impl Diagnostic {
     }
 
     /// Adds a second place.
-    pub fn related(mut self, place: impl Into<Place>, why: impl Into<String>) -> Self {
+    pub fn related(mut self, place: impl Into<SourceLocation>, why: impl Into<String>) -> Self {
         self.related.push((place.into(), why.into()));
         self
     }
@@ -135,7 +135,7 @@ impl Diagnostic {
     /// replaced, so that a file's text can't forge a line of the log.
     pub fn line(&self) -> String {
         let at = match &self.at {
-            At::Place(place) => place.to_string(),
+            At::Location(place) => place.to_string(),
             At::Path(path) => path.display().to_string(),
         };
         let mut line = format!("{at}: {}[{}]: {}", self.severity(), self.code, self.message);
@@ -205,7 +205,7 @@ impl Diagnostics {
             return;
         }
         let start = match &diagnostic.at {
-            At::Place(place) => place.start,
+            At::Location(place) => place.start,
             At::Path(_) => 0,
         };
         let here = self.seen.entry((diagnostic.code, start)).or_default();
@@ -241,7 +241,7 @@ impl Diagnostics {
     /// In the order of the files' text.
     pub fn sort(&mut self) {
         let key = |diagnostic: &Diagnostic| match &diagnostic.at {
-            At::Place(place) => (place.path().to_owned(), place.start),
+            At::Location(place) => (place.path().to_owned(), place.start),
             At::Path(path) => (path.clone(), 0),
         };
         let mut list = std::mem::take(&mut self.list);
@@ -281,7 +281,7 @@ mod tests {
 
     fn at(start: usize) -> Diagnostic {
         let file = Arc::new(SourceFile { path: "/a.toml".into(), text: "x".repeat(5000) });
-        Diagnostic::new(Code::UnknownKey, Place::new(&file, start..start + 1), "no such key")
+        Diagnostic::new(Code::UnknownKey, SourceLocation::new(&file, start..start + 1), "no such key")
     }
 
     #[test]

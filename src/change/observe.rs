@@ -26,7 +26,7 @@ use self::state::State;
 use crate::basic::diagnostic::{Diagnostic, SourceFile};
 use crate::basic::scope::{Directories, Scope};
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover::Source;
 use crate::manager::Connected;
@@ -166,7 +166,7 @@ pub fn situation<R>(
 ) -> R {
     let meaning = outcome.and_then(|outcome| outcome.group.as_ref());
     let static_target = outcome.is_some_and(|outcome| outcome.static_target);
-    let target = Target { systemd: notes.systemd, static_target };
+    let target = Options { systemd: notes.systemd, static_target };
     let new_tree = meaning.map(|meaning| generate::generate(meaning, target)).unwrap_or_default();
     let none = Overrides::default();
     let overrides = outcome.map_or(&none, |outcome| &outcome.overrides);

@@ -42,7 +42,7 @@ pub struct Plan {
     /// In the order in which they are to be done.
     pub steps: Vec<Step>,
     /// What isn't touched although somebody might expect it.
-    pub leave: Vec<Leave>,
+    pub leave: Vec<Skipped>,
     /// Group files and drop-ins that aren't what they were at the last apply, or at the start of the group if there was
     /// none since.
     pub files: Vec<Changed>,
@@ -54,7 +54,7 @@ pub struct Plan {
 
 impl Plan {
     /// What somebody asks for of an active group, whatever its files say.
-    pub fn asked(group: GroupName, steps: Vec<Step>, leave: Vec<Leave>) -> Self {
+    pub fn asked(group: GroupName, steps: Vec<Step>, leave: Vec<Skipped>) -> Self {
         let (files, notes) = (Vec::new(), Vec::new());
         Self { group, active: true, daemon_reload: false, steps, leave, files, applied: None, notes }
     }
@@ -72,7 +72,7 @@ pub struct Step {
     pub action: Action,
     /// With which units, in the order in which they are dealt with (`web@2` before `web@10`).
     pub units: Vec<Subject>,
-    /// Why. Never empty.
+    /// SkipReason. Never empty.
     pub reasons: Vec<Reason>,
     /// How fast, where the action deals with one unit after the other.
     pub pace: Pace,
@@ -119,7 +119,7 @@ impl Action {
     }
 }
 
-/// Why a step is to be done.
+/// SkipReason a step is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// Its definition isn't the one that it runs with: the directives that differ and need this.
@@ -153,18 +153,18 @@ pub enum Reason {
 
 /// A unit that isn't touched, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leave {
+pub struct Skipped {
     /// Which.
     pub units: Vec<Subject>,
-    /// Why.
-    pub why: Why,
+    /// SkipReason.
+    pub why: SkipReason,
     /// What would be a reason to touch it; empty where there is none.
     pub reasons: Vec<Reason>,
 }
 
-/// Why a unit isn't touched.
+/// SkipReason a unit isn't touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum SkipReason {
     /// It runs just what the files say.
     Current,
     /// Somebody stopped it.

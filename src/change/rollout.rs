@@ -38,16 +38,16 @@ use super::plan::{Action, Plan, Reason, Step};
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, is_masked};
 
-pub use self::event::{Event, Failure, Reached, Stop, Tell};
+pub use self::event::{Event, Failure, Reached, Reporter, Stop};
 pub use self::interrupt::Interrupt;
-pub use self::pinning::Hold;
+pub use self::pinning::Pinning;
 
 /// What is needed to carry out plans.
 pub struct Rollout<'r> {
     /// The manager, with ears for its jobs.
     pub jobs: &'r Jobs,
     /// Who is told what happens.
-    pub tell: &'r dyn Tell,
+    pub tell: &'r dyn Reporter,
     /// Whether to go on.
     pub interrupt: Interrupt,
     /// How long a unit may take to get ready, all its attempts together; `None`: as long as it takes.
@@ -55,7 +55,7 @@ pub struct Rollout<'r> {
     /// Units that are down because an apply was interrupted, and are to run.
     pub wanted: BTreeSet<String>,
     /// What is held at its old definition until it is dealt with; `None`: no definition changes.
-    pub hold: Option<&'r Hold<'r>>,
+    pub hold: Option<&'r Pinning<'r>>,
 }
 
 impl Rollout<'_> {

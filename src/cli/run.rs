@@ -34,7 +34,7 @@ use self::foreground::{Front, Over};
 use self::prepare::Prepared;
 use self::signals::Signals;
 use self::watch::End;
-use self::workspace::{Caller, Place};
+use self::workspace::{Caller, Workspace};
 use super::common::exit::Exit;
 use super::common::output::{complain, failed};
 use crate::basic::scope::{Directories, Scope};
@@ -91,7 +91,7 @@ impl Run {
             Err(error) => return failed(&error),
         };
         let place = match own.ok_or(std::io::ErrorKind::NotFound.into()) {
-            Ok(own) => Place::claim(&state, &what(&file), own),
+            Ok(own) => Workspace::claim(&state, &what(&file), own),
             Err(error) => Err(error),
         };
         let place = match place {
@@ -116,7 +116,7 @@ impl Run {
         systemd: &Connected,
         scope: Scope,
         state: &Path,
-        place: &Place,
+        place: &Workspace,
         prepared: &Prepared,
     ) -> Exit {
         let listening = async { Ok::<_, zbus::Error>((Jobs::new(systemd).await?, Signals::new()?)) };
@@ -172,7 +172,7 @@ impl Run {
 }
 
 /// Puts everything in place. From the first step on it is cleared up after, whatever happens here.
-async fn begin(jobs: &Jobs, place: &Place, prepared: &Prepared, keeper: &str) -> Result<(), String> {
+async fn begin(jobs: &Jobs, place: &Workspace, prepared: &Prepared, keeper: &str) -> Result<(), String> {
     let end = jobs.run(Kind::Start, keeper).await.map_err(|error| format!("{keeper} can't be started: {error}"))?;
     if !end.may_be_good() {
         return Err(format!("{keeper} can't be started; is copse installed for this service manager?"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Target;
+use super::Options;
 use super::context::{origin, place_of_changes, source_path};
 use super::pin::unpinned;
 use super::target::drop_in_path;
@@ -35,7 +35,7 @@ pub enum StartedBy {
 pub fn invalid(
     group: &GroupName,
     scope: Scope,
-    target: Target,
+    target: Options,
     started_by: &StartedBy,
     files: &[PathBuf],
     message: &str,

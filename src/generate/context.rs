@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::Target;
+use super::Options;
 use crate::basic::scope::Scope;
 use crate::model::{Directory, DirectoryKind, Group, Pass, PassThrough, Process, Setup};
 use crate::unit::directives::Systemd;
@@ -18,7 +18,7 @@ const DOCUMENTATION: &str = "man:copse.toml(5)";
 /// The group, and what follows from it for all of its units.
 pub(super) struct Context<'g> {
     pub group: &'g Group,
-    pub target: Target,
+    pub target: Options,
     /// `G.target`
     pub target_name: String,
     /// `system-copse-G.slice`
@@ -43,7 +43,7 @@ pub(super) struct Context<'g> {
 }
 
 impl<'g> Context<'g> {
-    pub fn new(group: &'g Group, target: Target) -> Self {
+    pub fn new(group: &'g Group, target: Options) -> Self {
         let services = group.processes.iter().map(|(name, process)| (name, services(group, name, process))).collect();
         let awaited = group
             .processes
@@ -71,7 +71,7 @@ impl<'g> Context<'g> {
 
     /// For units that are installed without their group file.
     pub fn compiled(group: &'g Group, systemd: Systemd) -> Self {
-        let context = Self::new(group, Target { systemd, static_target: false });
+        let context = Self::new(group, Options { systemd, static_target: false });
         Self { header: compiled_origin(&group.files, systemd), source: None, compiled: true, ..context }
     }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::basic::diagnostic::{Place, SourceFile};
+use crate::basic::diagnostic::{SourceFile, SourceLocation};
 use crate::model::*;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 use crate::unit::{Entry, Section, parse};
 
-fn place() -> Place {
+fn place() -> SourceLocation {
     let file = Arc::new(SourceFile { path: "/etc/copse/shop.toml".into(), text: String::new() });
-    Place::new(&file, 0..0)
+    SourceLocation::new(&file, 0..0)
 }
 
 fn text(text: &str) -> Text {
@@ -86,7 +86,7 @@ fn process(exec: &str) -> Process {
         controls: vec![],
         change: Change {
             refresh: Refresh::Restart,
-            max_unavailable: Share::Count(1),
+            max_unavailable: Percentage::Count(1),
             min_ready: span("0"),
             settled: vec![],
         },
@@ -130,11 +130,11 @@ fn group(processes: Vec<(&str, Process)>) -> Group {
     }
 }
 
-fn on(version: u32) -> Target {
-    Target { systemd: Systemd { version }, static_target: false }
+fn on(version: u32) -> Options {
+    Options { systemd: Systemd { version }, static_target: false }
 }
 
-fn newest() -> Target {
+fn newest() -> Options {
     on(Systemd::NEWEST.version)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::installed::Installed;
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::basic::scope::{Directories, Scope};
 use crate::generate;
 use crate::group_file::discover;
@@ -37,7 +37,7 @@ pub struct GroupOutcome {
     pub source: Option<Source>,
     /// What it means. `None` where `diagnostics` holds an error, and where the file is a link that leads nowhere.
     pub group: Option<Group>,
-    /// A `G.target` with `X-CopseGroup=yes` is installed: units fill it (see [`crate::generate::Target`]).
+    /// A `G.target` with `X-CopseGroup=yes` is installed: units fill it (see [`crate::generate::Options`]).
     pub static_target: bool,
     /// A `G.target` that has nothing to do with copse is installed by a package: no file of that name may be
     /// generated, not even to show an error.
@@ -128,7 +128,7 @@ impl Checks {
         self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
     }
 
-    /// Whether `target` is installed and to be filled (see [`crate::generate::Target`]).
+    /// Whether `target` is installed and to be filled (see [`crate::generate::Options`]).
     pub fn is_static(&self, target: &str) -> bool {
         self.installed.is_static(target)
     }
@@ -203,7 +203,7 @@ fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn same_directory(place: Place, scope: Scope, path: &str, other: &str, file: &Path) -> Diagnostic {
+fn same_directory(place: SourceLocation, scope: Scope, path: &str, other: &str, file: &Path) -> Diagnostic {
     let base = match scope {
         Scope::System => "/run",
         Scope::User => "$XDG_RUNTIME_DIR",
@@ -220,7 +220,7 @@ fn same_directory(place: Place, scope: Scope, path: &str, other: &str, file: &Pa
         .help("give it another name in one of the two, such as `\"{group}\"`")
 }
 
-fn wanted_otherwise(place: Place, target: &str, unit: &str) -> Diagnostic {
+fn wanted_otherwise(place: SourceLocation, target: &str, unit: &str) -> Diagnostic {
     let message =
         format!("`wanted-by` has no effect: `{target}` is installed, and its own `[Install]` doesn't name `{unit}`");
     let help = format!("add `WantedBy={unit}` there and `systemctl enable {target}`");
@@ -244,7 +244,7 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
 }
 
 /// Where the process or setup step is defined that `unit` belongs to.
-fn place<'g>(group: &'g Group, unit: &str) -> &'g Place {
+fn place<'g>(group: &'g Group, unit: &str) -> &'g SourceLocation {
     let processes = group.processes.iter().map(|(name, process)| (name, &process.place));
     let setup = group.setup.iter().map(|(name, setup)| (name, &setup.place));
     let of = |process| unit.strip_prefix(name::stem(&group.name, process).as_str());

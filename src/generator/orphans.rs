@@ -7,7 +7,7 @@ use super::load::guarded;
 use super::running::Running;
 use crate::basic::diagnostic::{Code, Diagnostic};
 use crate::generate;
-use crate::generate::{Target, leans_on};
+use crate::generate::{Options, leans_on};
 use crate::group_file::discover::FoundGroup;
 use crate::state::history::{History, Version};
 use crate::unit::name;
@@ -26,7 +26,7 @@ pub(super) struct Departed {
 
 impl Run<'_> {
     /// Notes what the last run generated from `last` and `tree` doesn't have.
-    pub(super) fn lose(&mut self, last: &Version, target: Target, tree: &UnitTree) -> Vec<String> {
+    pub(super) fn lose(&mut self, last: &Version, target: Options, tree: &UnitTree) -> Vec<String> {
         let Some(old) = self.units(last, target) else { return Vec::new() };
         let wants = format!("{}.wants/", name::target(&last.source.name));
         let lost = old.entries.into_iter().filter(|(path, _)| !has(tree, &wants, path));
@@ -50,7 +50,7 @@ impl Run<'_> {
     pub(super) fn vanish(&mut self, name: GroupName) {
         let Some(last) = self.memory.histories.get(&name).and_then(History::last).cloned() else { return };
         let static_target = self.checks.is_static(&target(&name));
-        let target = Target { systemd: self.systemd, static_target };
+        let target = Options { systemd: self.systemd, static_target };
         // A mistake in copse met here has shown itself when the group was there.
         let paths = guarded(&last.source.file.path, || self.lose(&last, target, &UnitTree::default()));
         self.departed.groups.push((name, paths.unwrap_or_default()));

@@ -3,7 +3,7 @@
 use super::load::GroupOutcome;
 use crate::basic::diagnostic::{At, Code, Diagnostic, Diagnostics, Severity};
 use crate::generate;
-use crate::generate::{StartedBy, Target};
+use crate::generate::{Options, StartedBy};
 use crate::model;
 use crate::model::Context;
 use crate::unit::UnitTree;
@@ -13,7 +13,7 @@ use crate::unit::tree::Failure;
 const MESSAGE_MAX: usize = 200;
 
 /// What is written for a broken group that has no good units left.
-pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Target, masked: bool) -> UnitTree {
+pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Options, masked: bool) -> UnitTree {
     // A link that leads nowhere is no broken file; and the name of a foreign target isn't ours to show an error with.
     if !outcome.diagnostics.has_errors() || outcome.foreign_target {
         return UnitTree::default();
@@ -46,7 +46,7 @@ pub(super) fn message(diagnostics: &Diagnostics) -> String {
 
 /// Says what couldn't be written.
 pub(super) fn unwritten(outcome: &GroupOutcome, failure: Failure) -> Diagnostic {
-    let place = outcome.group.as_ref().map(|group| At::Place(group.place.clone()));
+    let place = outcome.group.as_ref().map(|group| At::Location(group.place.clone()));
     let at = place.unwrap_or_else(|| At::Path(outcome.path.clone()));
     let (code, message) = match failure.error {
         None => (Code::Clash, format!("`{}` is there already, made by another generator: left as it is", failure.path)),

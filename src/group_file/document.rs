@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile, one_line};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation, one_line};
 use crate::basic::suggest;
 
 /// A value and where it stands. Like all of a document it borrows from the file's text: only a string with escapes in
@@ -19,7 +19,7 @@ pub struct Node<'t> {
     /// What was written.
     pub value: Value<'t>,
     /// Where.
-    pub place: Spot<'t>,
+    pub place: KeySpan<'t>,
 }
 
 /// What TOML can hold.
@@ -49,20 +49,20 @@ pub struct Entry<'t> {
     /// The key.
     pub name: Cow<'t, str>,
     /// Where the key stands.
-    pub key: Spot<'t>,
+    pub key: KeySpan<'t>,
     /// Its value.
     pub node: Node<'t>,
 }
 
-/// A [`Place`] that borrows its file: there is one for each key and each value.
+/// A [`SourceLocation`] that borrows its file: there is one for each key and each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot<'t> {
+pub struct KeySpan<'t> {
     file: &'t Arc<SourceFile>,
     start: u32,
     end: u32,
 }
 
-impl<'t> Spot<'t> {
+impl<'t> KeySpan<'t> {
     fn new(file: &'t Arc<SourceFile>, range: std::ops::Range<usize>) -> Self {
         let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { file, start: byte(range.start), end: byte(range.end) }
@@ -79,8 +79,8 @@ impl<'t> Spot<'t> {
     }
 }
 
-impl From<&Spot<'_>> for Place {
-    fn from(spot: &Spot<'_>) -> Self {
+impl From<&KeySpan<'_>> for SourceLocation {
+    fn from(spot: &KeySpan<'_>) -> Self {
         Self { file: Arc::clone(spot.file), start: spot.start, end: spot.end }
     }
 }
@@ -177,7 +177,7 @@ impl<'t> FromIterator<Entry<'t>> for Table<'t> {
 }
 
 /// A mistake of TOML's grammar, in the parser's words but for those that newcomers make most.
-fn syntax(place: &Place, message: &str, text: &str) -> Diagnostic {
+fn syntax(place: &SourceLocation, message: &str, text: &str) -> Diagnostic {
     let message = message.lines().next().unwrap_or("not TOML");
     let there = text.get(place.start as usize..place.end as usize).unwrap_or_default();
     let new = |message: String| Diagnostic::new(Code::Syntax, place, message);
@@ -194,7 +194,7 @@ fn syntax(place: &Place, message: &str, text: &str) -> Diagnostic {
 pub fn parse<'t>(file: &'t Arc<SourceFile>, diagnostics: &mut Diagnostics) -> Option<Table<'t>> {
     let (table, errors) = DeTable::parse_recoverable(&file.text);
     for error in &errors {
-        let place = Place::new(file, error.span().unwrap_or(0..0));
+        let place = SourceLocation::new(file, error.span().unwrap_or(0..0));
         diagnostics.push(syntax(&place, error.message(), &file.text));
     }
     errors.is_empty().then(|| table_of(table.into_inner(), file))
@@ -202,7 +202,7 @@ pub fn parse<'t>(file: &'t Arc<SourceFile>, diagnostics: &mut Diagnostics) -> Op
 
 fn table_of<'t>(table: DeTable<'t>, file: &'t Arc<SourceFile>) -> Table<'t> {
     let entry = |(key, value): (Spanned<Cow<'t, str>>, Spanned<DeValue<'t>>)| {
-        let spot = Spot::new(file, key.span());
+        let spot = KeySpan::new(file, key.span());
         Entry { name: key.into_inner(), key: spot, node: node_of(value, file) }
     };
     // Sorted as it is: by key.
@@ -210,7 +210,7 @@ fn table_of<'t>(table: DeTable<'t>, file: &'t Arc<SourceFile>) -> Table<'t> {
 }
 
 fn node_of<'t>(value: Spanned<DeValue<'t>>, file: &'t Arc<SourceFile>) -> Node<'t> {
-    let place = Spot::new(file, value.span());
+    let place = KeySpan::new(file, value.span());
     let value = match value.into_inner() {
         DeValue::String(text) => Value::String(text),
         DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {

@@ -10,7 +10,7 @@ mod dialects;
 use std::sync::Arc;
 
 use super::lines;
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation};
 use crate::model::{LONGEST_WORD, is_variable};
 use crate::unit::environment_file::can_hold;
 
@@ -36,7 +36,7 @@ pub struct DotEnv {
 /// Reads a `.env` file. Nothing in it is an error.
 pub fn read(file: &Arc<SourceFile>) -> DotEnv {
     let mut found = DotEnv::default();
-    let mut by_honcho: Option<(Place, Vec<&str>)> = None;
+    let mut by_honcho: Option<(SourceLocation, Vec<&str>)> = None;
     let shown = shown(file);
     for ((_, line), (place, _)) in lines(file).zip(lines(&shown)) {
         let mut say = |code, message| found.diagnostics.push(Diagnostic::new(code, &place, message));
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(lines[1], "/srv/.env:5:1: warning[left-out]: not `NAME=value`: left out");
         assert!(lines.iter().all(|line| !line.contains("secret")));
         for diagnostic in found.diagnostics.iter() {
-            let At::Place(Place { file, .. }) = &diagnostic.at else { panic!("{diagnostic:?}") };
+            let At::Location(SourceLocation { file, .. }) = &diagnostic.at else { panic!("{diagnostic:?}") };
             assert_eq!(file.text, "A=…\n\nexport B=…\nC=…\n…\n");
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::dotenv::Variable;
 use super::group_file::{GroupFile, Table, Value};
 use super::lines;
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation};
 use crate::basic::scope::Scope;
 use crate::model;
 use crate::model::Text;
@@ -30,7 +30,7 @@ pub struct Entry {
     /// The command, a line for `/bin/sh`.
     pub command: String,
     /// Its line.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 impl Entry {

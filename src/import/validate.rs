@@ -58,7 +58,7 @@ fn errors(text: &str, group: &GroupName, scope: Scope) -> Vec<Diagnostic> {
 
 /// The process whose table a diagnostic is about: the last header in front of it says so.
 fn process_at(diagnostic: &Diagnostic) -> Option<String> {
-    let At::Place(place) = &diagnostic.at else { return None };
+    let At::Location(place) = &diagnostic.at else { return None };
     let text = &place.file.text;
     // The header itself may be the place.
     let end = text[place.start as usize..].find('\n').map_or(text.len(), |at| place.start as usize + at);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use copse::generate;
-use copse::generate::Target;
+use copse::generate::Options;
 use copse::unit::UnitTree;
 use copse::unit::directives::Systemd;
 use copse::unit::parse::skeleton;
@@ -36,7 +36,7 @@ fn units(input: &Input) -> Option<UnitTree> {
         return None;
     }
     let group = group(&imported).unwrap_or_else(|why| panic!("it doesn't pass `copse check`: {why}"));
-    Some(generate::generate(&group, Target { systemd: Systemd::NEWEST, static_target: false }))
+    Some(generate::generate(&group, Options { systemd: Systemd::NEWEST, static_target: false }))
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use copse::basic::diagnostic::{Diagnostics, Severity, SourceFile};
 use copse::basic::scope::Scope;
 use copse::generate;
-use copse::generate::Target;
+use copse::generate::Options;
 use copse::group_file::discover::Source;
 use copse::model;
 use copse::model::{Argv, Context, Group, PassThrough, Piece, Service, Text};
@@ -94,7 +94,7 @@ fn diagnostics_are_sound(diagnostics: &Diagnostics) {
 
 fn units_are_sound(group: &Group) {
     for (version, static_target) in [(247, false), (252, false), (257, false), (262, false), (257, true)] {
-        let target = Target { systemd: Systemd { version }, static_target };
+        let target = Options { systemd: Systemd { version }, static_target };
         let tree = generate::generate(group, target);
         if static_target {
             assert_eq!(tree, generate::generate(group, target), "not the same twice");

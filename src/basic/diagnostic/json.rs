@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{At, Diagnostic, Place, steers};
+use super::{At, Diagnostic, SourceLocation, steers};
 
 /// The diagnostic as one line of JSON, without a newline at its end.
 ///
@@ -15,7 +15,7 @@ use super::{At, Diagnostic, Place, steers};
 /// diagnostic about a whole file has no `line`, `column` and `end`: they are null, as is `help` where there is none.
 pub fn render(diagnostic: &Diagnostic) -> String {
     let mut object = match &diagnostic.at {
-        At::Place(place) => position(place),
+        At::Location(place) => position(place),
         At::Path(path) => json!({ "file": path.display().to_string(), "line": null, "column": null, "end": null }),
     };
     object["code"] = diagnostic.code.text().into();
@@ -26,15 +26,15 @@ pub fn render(diagnostic: &Diagnostic) -> String {
     inert(&object.to_string())
 }
 
-fn related(place: &Place, why: &str) -> Value {
+fn related(place: &SourceLocation, why: &str) -> Value {
     let mut object = position(place);
     object["message"] = why.into();
     object
 }
 
-fn position(place: &Place) -> Value {
+fn position(place: &SourceLocation) -> Value {
     let (line, column) = place.line_column();
-    let (end_line, end_column) = Place { start: place.end.max(place.start), ..place.clone() }.line_column();
+    let (end_line, end_column) = SourceLocation { start: place.end.max(place.start), ..place.clone() }.line_column();
     json!({
         "file": place.path().display().to_string(),
         "line": line,
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn one_object_on_one_line() {
         let file = Arc::new(SourceFile { path: "/x.toml".into(), text: "a = 1\néé = 2\n".into() });
-        let (a, e) = (Place::new(&file, 0..1), Place::new(&file, 6..10));
+        let (a, e) = (SourceLocation::new(&file, 0..1), SourceLocation::new(&file, 6..10));
         let diagnostic =
             Diagnostic::new(Code::Conflict, &e, "`a` and\n\"b\"\u{9b}").related(&a, "the other").help("drop one");
         assert_eq!(

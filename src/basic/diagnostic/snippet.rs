@@ -5,11 +5,11 @@ mod tests;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::{At, Diagnostic, Place, Severity, SourceFile, steers};
+use super::{At, Diagnostic, Severity, SourceFile, SourceLocation, steers};
 
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct SnippetStyle {
     /// With colours, as ANSI escape sequences.
     pub colour: bool,
     /// Columns of the terminal: longer lines are cut.
@@ -21,7 +21,7 @@ const LINES: usize = 4;
 
 /// The diagnostic with an excerpt of each file it points at, and a newline at the end. Nothing of the files' text
 /// can steer the terminal.
-pub fn render(diagnostic: &Diagnostic, look: Look) -> String {
+pub fn render(diagnostic: &Diagnostic, look: SnippetStyle) -> String {
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -31,7 +31,7 @@ pub fn render(diagnostic: &Diagnostic, look: Look) -> String {
     let mut group = Group::with_title(title);
     match &diagnostic.at {
         At::Path(path) => group = group.element(Origin::path(visible(&path.display().to_string()))),
-        At::Place(place) => {
+        At::Location(place) => {
             let mut marks = vec![(place, None)];
             marks.extend(diagnostic.related.iter().map(|(place, why)| (place, Some(why.as_str()))));
             while let Some((first, _)) = marks.first() {
@@ -51,7 +51,7 @@ pub fn render(diagnostic: &Diagnostic, look: Look) -> String {
 
 /// The marked lines of one file, and those between them. The renderer leaves out what is far from any mark, and cuts
 /// long lines.
-fn snippet<'a>(file: &SourceFile, marks: Vec<(&'a Place, Option<&'a str>)>) -> Snippet<'a, Annotation<'a>> {
+fn snippet<'a>(file: &SourceFile, marks: Vec<(&'a SourceLocation, Option<&'a str>)>) -> Snippet<'a, Annotation<'a>> {
     let text = &file.text;
     let ranges: Vec<(usize, usize)> = marks.iter().map(|(place, _)| range(place)).collect();
     let from = ranges.iter().map(|range| line_start(text, range.0)).min().unwrap_or_default();
@@ -71,7 +71,7 @@ fn snippet<'a>(file: &SourceFile, marks: Vec<(&'a Place, Option<&'a str>)>) -> S
 
 /// The place as a range of bytes that can be drawn: at boundaries of characters, without a newline at the end,
 /// not over too many lines.
-fn range(place: &Place) -> (usize, usize) {
+fn range(place: &SourceLocation) -> (usize, usize) {
     let text = &place.file.text;
     // Not within a character, nor within a line end of two.
     let boundary = |at: u32| {

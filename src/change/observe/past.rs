@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::group_file::discover::Source;
 use crate::model;
 use crate::model::{Context, Group};
@@ -65,7 +65,7 @@ impl<'h> Texts<'h> {
         Some(text.made.get_or_init(|| {
             let group = model::read(text.source, &Context { cpus: text.cpus, ..self.context }).0;
             let Some(group) = group else { return Made::default() };
-            let target = Target { systemd: self.systemd, static_target: text.static_target };
+            let target = Options { systemd: self.systemd, static_target: text.static_target };
             let tree = generate::generate(&group, target);
             let names = generate::unit_names(&group);
             Made { group: Some(group), tree, names }

@@ -2,7 +2,7 @@
 
 use super::directive_effect;
 use super::directive_effect::Effect;
-use super::{Reason, Why};
+use super::{Reason, SkipReason};
 use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
 use crate::change::observe::state::State;
@@ -27,7 +27,7 @@ pub enum Need {
     /// To be made anew while its services don't run.
     Rebind,
     /// To be left alone.
-    Leave(Why),
+    Skip(SkipReason),
 }
 
 /// What a unit needs, and why.
@@ -35,13 +35,13 @@ pub enum Need {
 pub struct Finding {
     /// What.
     pub need: Need,
-    /// Why.
+    /// SkipReason.
     pub reasons: Vec<Reason>,
 }
 
 impl Finding {
-    fn leave(why: Why) -> Self {
-        Self { need: Need::Leave(why), reasons: Vec::new() }
+    fn leave(why: SkipReason) -> Self {
+        Self { need: Need::Skip(why), reasons: Vec::new() }
     }
 
     fn new(need: Need, reason: Reason) -> Self {
@@ -91,21 +91,21 @@ pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
         let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
         return match runs && unit.member.kind != Kind::Setup {
             true => Finding::new(Need::Stop, Reason::Gone),
-            false => Finding::leave(Why::Current),
+            false => Finding::leave(SkipReason::Current),
         };
     }
     let masked = unit.new.as_ref().is_some_and(|new| new.masked) || unit.state == State::Masked;
     if masked {
-        return Finding::leave(Why::Masked);
+        return Finding::leave(SkipReason::Masked);
     }
     match &unit.state {
         // What an apply that was killed had just asked to stop must come back as well.
-        State::Stopping if !situation.interrupted.contains(&unit.member.unit) => Finding::leave(Why::InMotion),
+        State::Stopping if !situation.interrupted.contains(&unit.member.unit) => Finding::leave(SkipReason::InMotion),
         State::Up | State::Starting | State::Restarting => up(unit, situation),
         State::Done if is_up(unit) => up(unit, situation),
         _ => {
             let mut finding = down(unit, situation);
-            if let (Need::Leave(_), Some(loaded), Some(new)) = (finding.need, &unit.loaded, &unit.new) {
+            if let (Need::Skip(_), Some(loaded), Some(new)) = (finding.need, &unit.loaded, &unit.new) {
                 let changed = loaded.difference(new);
                 finding.reasons.extend((!changed.is_empty()).then_some(Reason::Definition(changed)));
             }
@@ -114,13 +114,15 @@ pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
     }
 }
 
-/// Why a unit that runs isn't what the files say, so that it would have to be restarted, reloaded or run again; empty
+/// SkipReason a unit that runs isn't what the files say, so that it would have to be restarted, reloaded or run again; empty
 /// where it is, and where it doesn't run.
 pub fn outdated(unit: &Observed, situation: &Situation<'_>) -> Vec<Reason> {
     let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
     let Finding { need, reasons } = judge(unit, situation);
     match need {
-        Need::Run | Need::Reload | Need::Restart | Need::Rebind | Need::Leave(Why::Keep | Why::Timed) if runs => {
+        Need::Run | Need::Reload | Need::Restart | Need::Rebind | Need::Skip(SkipReason::Keep | SkipReason::Timed)
+            if runs =>
+        {
             reasons
         }
         _ => Vec::new(),
@@ -156,15 +158,15 @@ fn unchanged(unit: &Observed, changes: Changes) -> Finding {
             Finding { need: Need::Update, reasons }
         }
         (update, None) if !update.is_empty() => Finding::new(Need::Update, Reason::Definition(update)),
-        _ if unit.state == State::Restarting => Finding::leave(Why::InMotion),
-        _ if unit.started == Started::Unknown => Finding::leave(Why::Unknown),
-        _ => Finding::leave(Why::Current),
+        _ if unit.state == State::Restarting => Finding::leave(SkipReason::InMotion),
+        _ if unit.started == Started::Unknown => Finding::leave(SkipReason::Unknown),
+        _ => Finding::leave(SkipReason::Current),
     }
 }
 
 fn step(unit: &Observed, changes: &Changes) -> Option<Finding> {
     if unit.state == State::Starting {
-        return Some(Finding::leave(Why::InMotion));
+        return Some(Finding::leave(SkipReason::InMotion));
     }
     let mut reasons = Vec::new();
     // The stamp knows better: it also knows what ran since the unit was started, and how it ended.
@@ -198,8 +200,8 @@ fn process(unit: &Observed, changes: &Changes, situation: &Situation<'_>) -> Opt
     }
     let refresh = unit.of.as_ref().and_then(|of| Some(situation.meaning?.processes.get(of)?.change.refresh));
     let need = match refresh {
-        _ if unit.member.start == Start::Timed => Need::Leave(Why::Timed),
-        Some(Refresh::Keep) => Need::Leave(Why::Keep),
+        _ if unit.member.start == Start::Timed => Need::Skip(SkipReason::Timed),
+        Some(Refresh::Keep) => Need::Skip(SkipReason::Keep),
         Some(Refresh::Reload) if !must_restart && unit.state == State::Up => Need::Reload,
         _ => Need::Restart,
     };
@@ -210,15 +212,15 @@ fn down(unit: &Observed, situation: &Situation<'_>) -> Finding {
     let start = |reason| match situation.active {
         _ if unit.member.kind == Kind::Setup && situation.active => Finding::new(Need::Run, reason),
         true => Finding::new(Need::Start, reason),
-        false => Finding::leave(Why::GroupInactive),
+        false => Finding::leave(SkipReason::GroupInactive),
     };
     match (unit.member.start, &unit.state) {
-        (Start::Manual, _) => Finding::leave(Why::Manual),
-        (Start::Timed, _) => Finding::leave(Why::Timed),
-        (Start::Held, _) => Finding::leave(Why::Held),
+        (Start::Manual, _) => Finding::leave(SkipReason::Manual),
+        (Start::Timed, _) => Finding::leave(SkipReason::Timed),
+        (Start::Held, _) => Finding::leave(SkipReason::Held),
         (Start::Auto, State::Failed(how)) if !unit.asked_to_stop => {
             let mut finding = start(Reason::Failed(how.clone()));
-            if finding.need != Need::Leave(Why::GroupInactive) {
+            if finding.need != Need::Skip(SkipReason::GroupInactive) {
                 finding.reasons.extend(unit.pinned.map(Reason::LeftBehind));
                 let changes = Changes::new(&unit.started, unit.loaded.as_deref(), unit.new.as_deref());
                 let all = changes.all();
@@ -227,13 +229,13 @@ fn down(unit: &Observed, situation: &Situation<'_>) -> Finding {
             finding
         }
         (Start::Auto, _) if situation.interrupted.contains(&unit.member.unit) => start(Reason::Interrupted),
-        (Start::Auto, State::Skipped | State::Refused) => Finding::leave(Why::Skipped),
-        (Start::Auto, State::Done) => Finding::leave(Why::Done),
+        (Start::Auto, State::Skipped | State::Refused) => Finding::leave(SkipReason::Skipped),
+        (Start::Auto, State::Done) => Finding::leave(SkipReason::Done),
         (Start::Auto, _) => match unit.arrived {
             Some(Arrived::New) => start(Reason::New),
             Some(Arrived::Wanted) => start(Reason::Wanted),
-            None if !situation.active => Finding::leave(Why::GroupInactive),
-            None => Finding::leave(Why::Stopped),
+            None if !situation.active => Finding::leave(SkipReason::GroupInactive),
+            None => Finding::leave(SkipReason::Stopped),
         },
     }
 }

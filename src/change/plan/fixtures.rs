@@ -8,7 +8,7 @@ use crate::change::observe::members::{Kind, Member};
 use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
 use crate::change::observe::state::State;
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::group_file::discover::Source;
 use crate::manager::unit::Listed;
 use crate::model::{Context, Group};
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Group {
 }
 
 pub(super) fn tree(group: &Group, version: u32) -> UnitTree {
-    generate::generate(group, Target { systemd: Systemd { version }, static_target: false })
+    generate::generate(group, Options { systemd: Systemd { version }, static_target: false })
 }
 
 pub(super) fn listed(member: &Member, state: &State) -> Listed {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Leave, Plan, Reason, Step, Why};
+use super::{Action, Plan, Reason, SkipReason, Skipped, Step};
 use crate::change::observe::members::Subject;
 use crate::unit::effective::Difference;
 
@@ -46,7 +46,7 @@ fn step(step: &Step) -> Value {
     value
 }
 
-fn leave(leave: &Leave) -> Value {
+fn leave(leave: &Skipped) -> Value {
     json!({
         "why": why(leave.why),
         "units": units(&leave.units),
@@ -84,19 +84,19 @@ fn difference(difference: &Difference) -> Value {
     json!({ "section": section, "name": name, "old": old, "new": new })
 }
 
-fn why(why: Why) -> &'static str {
+fn why(why: SkipReason) -> &'static str {
     match why {
-        Why::Current => "current",
-        Why::Stopped => "stopped",
-        Why::Manual => "manual",
-        Why::Timed => "timed",
-        Why::Keep => "keep",
-        Why::Held => "held",
-        Why::Skipped => "skipped",
-        Why::GroupInactive => "group-inactive",
-        Why::Done => "done",
-        Why::Masked => "masked",
-        Why::InMotion => "in-motion",
-        Why::Unknown => "unknown",
+        SkipReason::Current => "current",
+        SkipReason::Stopped => "stopped",
+        SkipReason::Manual => "manual",
+        SkipReason::Timed => "timed",
+        SkipReason::Keep => "keep",
+        SkipReason::Held => "held",
+        SkipReason::Skipped => "skipped",
+        SkipReason::GroupInactive => "group-inactive",
+        SkipReason::Done => "done",
+        SkipReason::Masked => "masked",
+        SkipReason::InMotion => "in-motion",
+        SkipReason::Unknown => "unknown",
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use self::directives::{by_directive, changed_lines};
-use super::{Action, Leave, Plan, Reason, Step, Why};
+use super::{Action, Plan, Reason, SkipReason, Skipped, Step};
 use crate::basic::diagnostic::one_line;
 use crate::basic::terminal::{TerminalStyle, Tone, wrap};
 use crate::change::observe::members::Subject;
@@ -106,7 +106,7 @@ impl<'p> Line<'p> {
         Self { word: Action::Update.word(), units: group, reasons: &[], how, colour: Tone::Plain }
     }
 
-    fn leave(leave: &'p Leave) -> Self {
+    fn leave(leave: &'p Skipped) -> Self {
         let how = why(leave.why, !leave.reasons.is_empty()).to_owned();
         Self { word: "leave", units: &leave.units, reasons: &leave.reasons, how, colour: Tone::Faint }
     }
@@ -140,9 +140,9 @@ impl<'p> Line<'p> {
 /// What needs saying first; who runs just what the files say comes last, in one line.
 fn leaves(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
     // Of a group that isn't active that is said once, above.
-    let told = |leave: &&Leave| plan.active || leave.why != Why::GroupInactive;
+    let told = |leave: &&Skipped| plan.active || leave.why != SkipReason::GroupInactive;
     let (current, others): (Vec<_>, Vec<_>) =
-        plan.leave.iter().filter(told).partition(|leave| leave.why == Why::Current);
+        plan.leave.iter().filter(told).partition(|leave| leave.why == SkipReason::Current);
     others.into_iter().chain(current).map(Line::leave)
 }
 
@@ -240,21 +240,21 @@ pub fn reason(reason: &Reason, look: TerminalStyle) -> String {
     }
 }
 
-/// Why something is left alone; `outdated` where it would otherwise be touched.
-fn why(why: Why, outdated: bool) -> &'static str {
+/// SkipReason something is left alone; `outdated` where it would otherwise be touched.
+fn why(why: SkipReason, outdated: bool) -> &'static str {
     match why {
-        Why::Current => "runs what the files say",
-        Why::Stopped => "stopped by hand",
-        Why::Manual => "inactive, manual",
-        Why::Timed if outdated => "outdated; its next run has it",
-        Why::Timed => "timed",
-        Why::Keep => "outdated; left running (`refresh = \"keep\"`)",
-        Why::Held => "held",
-        Why::Skipped => "its condition isn't met",
-        Why::GroupInactive => "the group isn't active",
-        Why::Done => "ended well",
-        Why::Masked => "masked",
-        Why::InMotion => "in motion already",
-        Why::Unknown => "started from what isn't known any more; a restart brings it up to date",
+        SkipReason::Current => "runs what the files say",
+        SkipReason::Stopped => "stopped by hand",
+        SkipReason::Manual => "inactive, manual",
+        SkipReason::Timed if outdated => "outdated; its next run has it",
+        SkipReason::Timed => "timed",
+        SkipReason::Keep => "outdated; left running (`refresh = \"keep\"`)",
+        SkipReason::Held => "held",
+        SkipReason::Skipped => "its condition isn't met",
+        SkipReason::GroupInactive => "the group isn't active",
+        SkipReason::Done => "ended well",
+        SkipReason::Masked => "masked",
+        SkipReason::InMotion => "in motion already",
+        SkipReason::Unknown => "started from what isn't known any more; a restart brings it up to date",
     }
 }

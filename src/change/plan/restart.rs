@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, Leave, Pace, Plan, Reason, Step, Why};
+use super::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
 use crate::change::observe::members::Subject;
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
@@ -17,14 +17,14 @@ use crate::unit::name::{GroupName, ProcessName};
 pub fn restart(group: &GroupName, part: Option<&str>, meaning: Option<&Group>, members: &[(Member, State)]) -> Plan {
     let processes = || members.iter().filter(|(member, _)| member.kind == Kind::Process);
     let nothing_up = !processes().any(|(_, state)| matches!(state, State::Up | State::Restarting | State::Failed(_)));
-    let mut leave: Vec<Leave> = Vec::new();
+    let mut leave: Vec<Skipped> = Vec::new();
     let order = meaning.map(plan::order).unwrap_or_default();
     let mut touched: BTreeMap<(Option<usize>, &str), Vec<Subject>> = BTreeMap::new();
     for (member, state) in processes() {
         let subject = Subject { unit: member.unit.clone(), label: member.label.clone() };
         let explicit = part.is_some_and(|part| nothing_up || part == member.label);
-        match why_not(member, state).filter(|why| !explicit || *why == Why::Masked) {
-            Some(why) => leave.push(Leave { units: vec![subject], why, reasons: vec![Reason::Asked] }),
+        match why_not(member, state).filter(|why| !explicit || *why == SkipReason::Masked) {
+            Some(why) => leave.push(Skipped { units: vec![subject], why, reasons: vec![Reason::Asked] }),
             None => {
                 let process = process_of(&member.label);
                 let place = ProcessName::new(process).and_then(|name| order.get(&name).copied());
@@ -40,15 +40,15 @@ pub fn restart(group: &GroupName, part: Option<&str>, meaning: Option<&Group>, m
     Plan::asked(group.clone(), steps.collect(), leave)
 }
 
-/// Why a member isn't restarted.
-fn why_not(member: &Member, state: &State) -> Option<Why> {
+/// SkipReason a member isn't restarted.
+fn why_not(member: &Member, state: &State) -> Option<SkipReason> {
     match state {
-        State::Masked => Some(Why::Masked),
-        State::Idle | State::Up | State::Starting if member.start == Start::Timed => Some(Why::Timed),
-        State::Idle => Some(Why::Manual),
-        State::Stopped => Some(Why::Stopped),
-        State::Stopping => Some(Why::InMotion),
-        State::Done => Some(Why::Done),
+        State::Masked => Some(SkipReason::Masked),
+        State::Idle | State::Up | State::Starting if member.start == Start::Timed => Some(SkipReason::Timed),
+        State::Idle => Some(SkipReason::Manual),
+        State::Stopped => Some(SkipReason::Stopped),
+        State::Stopping => Some(SkipReason::InMotion),
+        State::Done => Some(SkipReason::Done),
         _ => None,
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         plan.steps.iter().flat_map(|step| &step.units).map(|subject| subject.label.as_str()).collect()
     }
 
-    fn left(plan: &Plan) -> Vec<(&str, Why)> {
+    fn left(plan: &Plan) -> Vec<(&str, SkipReason)> {
         plan.leave.iter().map(|leave| (leave.units[0].label.as_str(), leave.why)).collect()
     }
 
@@ -113,12 +113,12 @@ mod tests {
         assert_eq!(
             left(&plan),
             [
-                ("stopped", Why::Stopped),
-                ("done", Why::Done),
-                ("masked", Why::Masked),
-                ("stopping", Why::InMotion),
-                ("idle", Why::Manual),
-                ("nightly", Why::Timed),
+                ("stopped", SkipReason::Stopped),
+                ("done", SkipReason::Done),
+                ("masked", SkipReason::Masked),
+                ("stopping", SkipReason::InMotion),
+                ("idle", SkipReason::Manual),
+                ("nightly", SkipReason::Timed),
             ]
         );
     }
@@ -132,7 +132,7 @@ mod tests {
         let all_down = [(member("web@1", Start::Auto), State::Stopped), (member("web@2", Start::Auto), State::Stopped)];
         assert_eq!(touched(&restart(&g(), Some("web"), None, &all_down)), ["web@1", "web@2"]);
         let masked = [(member("web", Start::Auto), State::Masked)];
-        assert_eq!(left(&restart(&g(), Some("web"), None, &masked)), [("web", Why::Masked)]);
+        assert_eq!(left(&restart(&g(), Some("web"), None, &masked)), [("web", SkipReason::Masked)]);
     }
 
     #[test]

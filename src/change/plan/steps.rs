@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decide::{Changes, Finding, Need, judge};
 use super::render::named;
-use super::{Action, Leave, Pace, Plan, Reason, Step, Why};
+use super::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
 use crate::change::observe::members::Kind;
 use crate::change::observe::members::Subject;
 use crate::change::observe::situation::{Observed, Situation};
@@ -38,7 +38,7 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
         steps,
         leave: leave
             .into_iter()
-            .flat_map(|(why, all)| all.into_iter().map(move |(units, reasons)| Leave { units, why, reasons }))
+            .flat_map(|(why, all)| all.into_iter().map(move |(units, reasons)| Skipped { units, why, reasons }))
             .collect(),
         files: situation.files.clone(),
         applied: situation.applied,
@@ -69,7 +69,7 @@ fn run_what_is_after(all: &mut [(&Observed, Finding)], situation: &Situation<'_>
         for (unit, finding) in all.iter_mut() {
             let Some(step) = unit.of.as_ref().and_then(|of| group.setup.get(of)) else { continue };
             let before: Vec<_> = step.gated_by.iter().filter(|name| again.contains(name)).collect();
-            let current = matches!(finding.need, Need::Leave(Why::Current) | Need::Update);
+            let current = matches!(finding.need, Need::Skip(SkipReason::Current) | Need::Update);
             if unit.member.kind == Kind::Setup && current && !before.is_empty() && unit.unchanged.is_none() {
                 let reasons = before.into_iter().map(|name| Reason::Setup(name.to_string())).collect();
                 *finding = Finding { need: Need::Run, reasons };
@@ -91,7 +91,7 @@ fn run_what_is_after(all: &mut [(&Observed, Finding)], situation: &Situation<'_>
 struct Steps<'s> {
     situation: &'s Situation<'s>,
     steps: Vec<Step>,
-    leave: BTreeMap<Why, Vec<Together>>,
+    leave: BTreeMap<SkipReason, Vec<Together>>,
 }
 
 /// Units that need the same, and why.
@@ -208,7 +208,7 @@ impl Steps<'_> {
         let mut reasons = Vec::new();
         sockets.iter().for_each(|(_, finding)| join(&mut reasons, &finding.reasons));
         if process.change.refresh == Refresh::Keep {
-            self.leave(Why::Keep, names, reasons);
+            self.leave(SkipReason::Keep, names, reasons);
             return;
         }
         let holds = |unit: &Observed| {
@@ -251,14 +251,14 @@ impl Steps<'_> {
         }
     }
 
-    fn leave(&mut self, why: Why, units: Vec<Subject>, reasons: Vec<Reason>) {
+    fn leave(&mut self, why: SkipReason, units: Vec<Subject>, reasons: Vec<Reason>) {
         self.leave.entry(why).or_default().push((units, reasons));
     }
 
     fn left(&mut self, all: &Findings<'_>) {
-        let mut by_why: BTreeMap<Why, Vec<&(&Observed, Finding)>> = BTreeMap::new();
+        let mut by_why: BTreeMap<SkipReason, Vec<&(&Observed, Finding)>> = BTreeMap::new();
         for entry in all.iter().filter(|(unit, _)| !unit.gone) {
-            if let Need::Leave(why) = entry.1.need {
+            if let Need::Skip(why) = entry.1.need {
                 by_why.entry(why).or_default().push(entry);
             }
         }

@@ -11,7 +11,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(|step| format!("{} {}", step.action.word(), named(&step.units))).collect()
 }
 
-fn left(plan: &Plan, why: Why) -> String {
+fn left(plan: &Plan, why: SkipReason) -> String {
     let all = plan.leave.iter().filter(|leave| leave.why == why).map(|leave| named(&leave.units));
     all.collect::<Vec<_>>().join("; ")
 }
@@ -229,10 +229,10 @@ fn inputs_and_programs() {
     let inputs = changed(&|unit| unit.inputs = vec!["/etc/x".into()]);
     assert_eq!(steps(&inputs), ["reload r", "roll w@1, @2"]);
     assert!(!inputs.daemon_reload);
-    assert_eq!((left(&inputs, Why::Keep), left(&inputs, Why::Manual)), ("k".to_owned(), "m".to_owned()));
+    assert_eq!((left(&inputs, SkipReason::Keep), left(&inputs, SkipReason::Manual)), ("k".to_owned(), "m".to_owned()));
     let handed = changed(&|unit| unit.handed = vec!["/etc/password".into()]);
     assert_eq!(steps(&handed), ["restart r", "roll w@1, @2"], "no reload brings it");
-    assert_eq!(left(&handed, Why::Keep), "k");
+    assert_eq!(left(&handed, SkipReason::Keep), "k");
     let programs = changed(&|unit| unit.program = Some("/usr/bin/x".into()));
     assert_eq!(steps(&programs), ["restart r", "roll w@1, @2"]);
     let rerun = changed(&|unit| unit.steps = vec!["s".into()]);

@@ -22,8 +22,8 @@ use crate::state::last_apply::Prints;
 use crate::state::last_apply::{Applied, Intent, Taken};
 use crate::state::pins::Pin;
 
-use super::event::{Event, Stop, Tell};
-use super::{Hold, Rollout};
+use super::event::{Event, Reporter, Stop};
+use super::{Pinning, Rollout};
 
 /// What a plan is applied with.
 #[derive(Debug)]
@@ -52,12 +52,12 @@ pub struct Application<'a> {
 
 /// Notes which units were dealt with, and tells another.
 struct Dealt<'t> {
-    next: &'t dyn Tell,
+    next: &'t dyn Reporter,
     units: RefCell<BTreeSet<String>>,
     failed: RefCell<BTreeSet<String>>,
 }
 
-impl Tell for Dealt<'_> {
+impl Reporter for Dealt<'_> {
     fn tell(&self, event: &Event<'_>) {
         if let Event::Ends { subject, end, .. } = event {
             self.units.borrow_mut().insert(subject.unit.clone());
@@ -75,7 +75,7 @@ impl Application<'_> {
     /// # Errors
     /// Why it stopped, with the units that are held.
     pub async fn run(&self, rollout: &Rollout<'_>) -> Result<(), (Stop, Vec<String>)> {
-        let hold = Hold::new(
+        let hold = Pinning::new(
             self.directories,
             &self.plan.group,
             self.history,
@@ -106,7 +106,7 @@ impl Application<'_> {
     async fn steps(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Hold<'_>,
+        hold: &Pinning<'_>,
         taken: &mut BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
         let units = self.stops_and_starts(rollout).await?;
@@ -145,7 +145,7 @@ impl Application<'_> {
     async fn complete(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Hold<'_>,
+        hold: &Pinning<'_>,
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
         if hold.write()? {
@@ -164,7 +164,7 @@ impl Application<'_> {
     async fn stopped(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Hold<'_>,
+        hold: &Pinning<'_>,
         (dealt_with, failed): (&BTreeSet<String>, &BTreeSet<String>),
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {

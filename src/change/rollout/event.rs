@@ -40,7 +40,7 @@ pub enum Event<'e> {
 }
 
 /// Hears the [`Event`]s.
-pub trait Tell {
+pub trait Reporter {
     /// Is told one. Must not fail: that nobody listens any more is no reason to stop half-way.
     fn tell(&self, event: &Event<'_>);
 }

@@ -4,16 +4,16 @@
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::event::{Event, Tell};
+use super::event::{Event, Reporter};
 use crate::basic::clock;
 use crate::basic::terminal::TerminalStyle;
 use crate::change::plan::{Reason, render};
 use crate::unit::name::GroupName;
 
 /// Tells the journal, and then another.
-pub struct Record<'r> {
+pub struct JournalReporter<'r> {
     group: &'r GroupName,
-    next: &'r dyn Tell,
+    next: &'r dyn Reporter,
     caller: String,
 }
 
@@ -40,14 +40,14 @@ pub fn to_journal() -> Option<DefaultGuard> {
     Some(tracing::subscriber::set_default(tracing_subscriber::registry().with(layer)))
 }
 
-impl<'r> Record<'r> {
+impl<'r> JournalReporter<'r> {
     /// Records what happens to units of `group`.
-    pub fn new(group: &'r GroupName, next: &'r dyn Tell) -> Self {
+    pub fn new(group: &'r GroupName, next: &'r dyn Reporter) -> Self {
         Self { group, next, caller: caller() }
     }
 }
 
-impl Tell for Record<'_> {
+impl Reporter for JournalReporter<'_> {
     fn tell(&self, event: &Event<'_>) {
         match event {
             Event::Ends { action, subject, reasons, end } => {

@@ -19,7 +19,7 @@ use super::event::Stop;
 
 /// The pins of one roll-out.
 #[derive(Debug)]
-pub struct Hold<'h> {
+pub struct Pinning<'h> {
     directories: &'h Directories,
     group: &'h GroupName,
     /// The whole group, after a roll-back: what isn't held longer than that.
@@ -53,7 +53,7 @@ pub(super) fn beginning(steps: &[Step]) -> Vec<&str> {
     }
 }
 
-impl<'h> Hold<'h> {
+impl<'h> Pinning<'h> {
     /// Holds all that `steps` are going to change, but for what they begin with. `started` are the moments at which the
     /// units were started, as [`History::origin`] takes them; what isn't known can't be held.
     pub fn new(
@@ -129,7 +129,7 @@ impl<'h> Hold<'h> {
     /// The roll-out stopped: holds everything again that it hasn't dealt with.
     ///
     /// # Errors
-    /// As [`Hold::release`].
+    /// As [`Pinning::release`].
     pub async fn keep(&self, systemd: &Connected, dealt_with: &BTreeSet<String>) -> Result<(), Stop> {
         let left = self.runs.keys().filter(|unit| !dealt_with.contains(*unit)).cloned();
         *self.held.borrow_mut() = left.collect();
@@ -190,7 +190,7 @@ mod tests {
         ];
         let started = [("w@1", 11), ("w@2", 12), ("w@3", 21), ("m", 13), ("u", 14), ("unknown", 1)];
         let started = started.map(|(unit, at)| (unit.to_owned(), at)).into();
-        let hold = Hold::new(&directories, &group, &history, None, &steps, &started);
+        let hold = Pinning::new(&directories, &group, &history, None, &steps, &started);
         let pins = hold.pins();
         let of = |unit: &str| pins.of(unit).map(|pin| pin.source.file.text.as_str());
         assert_eq!((of("w@2"), of("w@3"), of("m")), (Some("old"), Some("older apply"), Some("old")));
@@ -212,7 +212,7 @@ mod tests {
         let steps = [step(Action::Roll, &["w@1", "w@2"])];
         let started = [("w@1".to_owned(), 21), ("w@2".to_owned(), 22)].into();
         let back = Pin { source: source("old"), cpus: 1, units: Units::All };
-        let hold = Hold::new(&directories, &group, &history, Some(back.clone()), &steps, &started);
+        let hold = Pinning::new(&directories, &group, &history, Some(back.clone()), &steps, &started);
         let of = |unit: &str| hold.pins().of(unit).map(|pin| pin.source.file.text.clone());
         assert_eq!((of("w@1"), of("w@2")), (Some("old".to_owned()), Some("bad".to_owned())));
         hold.held.borrow_mut().clear();

@@ -1,7 +1,7 @@
 //! The group files of a scope, and what is said of a name that is none of theirs.
 
 use super::output::complain;
-use super::selector::Named;
+use super::selector::Selector;
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::suggest;
 use crate::generator;
@@ -24,7 +24,7 @@ pub(crate) fn no_groups(directories: &Directories) -> String {
 }
 
 /// Says that there is nothing of that name, and what is near.
-pub(crate) fn unknown(named: &Named, outcome: &Outcome) {
+pub(crate) fn unknown(named: &Selector, outcome: &Outcome) {
     let groups = || outcome.groups.iter().map(|group| group.name.as_str());
     let (what, near) = match &named.part {
         Some(part) if groups().any(|group| group == named.group) => {

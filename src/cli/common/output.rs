@@ -66,8 +66,8 @@ impl Report {
         text
     }
 
-    fn look(&self, stream: &(impl IsTerminal + AsFd)) -> snippet::Look {
-        snippet::Look { colour: self.color.on(stream), width: columns(stream).unwrap_or(WIDTH) }
+    fn look(&self, stream: &(impl IsTerminal + AsFd)) -> snippet::SnippetStyle {
+        snippet::SnippetStyle { colour: self.color.on(stream), width: columns(stream).unwrap_or(WIDTH) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::basic::scope::Scope;
 use crate::basic::terminal::{ColorChoice, columns};
 use crate::change::observe::members::Subject;
 use crate::change::plan::json;
-use crate::change::rollout::{Event, Reached, Stop, Tell};
+use crate::change::rollout::{Event, Reached, Reporter, Stop};
 use crate::manager::details::before_exec;
 
 /// How many lines are brought up to date at the same time.
@@ -141,7 +141,7 @@ impl Progress {
     }
 }
 
-impl Tell for Progress {
+impl Reporter for Progress {
     fn tell(&self, event: &Event<'_>) {
         let mut board = self.board();
         match event {

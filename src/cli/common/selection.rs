@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::last_good::LastGood;
 use super::load::unknown;
 use super::output::complain;
-use super::selector::Named;
+use super::selector::Selector;
 use crate::basic::diagnostic::Severity;
 use crate::change::observe::members;
 use crate::change::observe::members::Subject;
@@ -20,7 +20,7 @@ use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
 /// A group, or a part of one.
 #[derive(Debug)]
-pub(crate) struct Chosen<'o> {
+pub(crate) struct Selection<'o> {
     /// The group.
     pub(crate) group: GroupName,
     /// What its file says; `None` where that was removed while the group runs.
@@ -66,7 +66,7 @@ impl<'o> Known<'o> {
     }
 }
 
-impl<'o> Chosen<'o> {
+impl<'o> Selection<'o> {
     /// Finds out what `text` names.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl<'o> Chosen<'o> {
         past: &'o LastGood,
         text: &str,
     ) -> zbus::Result<Result<Self, Exit>> {
-        let named = Named::new(text, &outcome.groups);
+        let named = Selector::new(text, &outcome.groups);
         let Some(group) = GroupName::new(&named.group) else { return Ok(no_such(&named, outcome)) };
         let found: Vec<String> = systemd.unit_property(&name::target(&group), "ConsistsOf").await?;
         let of = outcome.groups.iter().find(|outcome| outcome.name == group);
@@ -200,7 +200,7 @@ fn as_they_were(members: &mut [Member], last: &Group) {
     }
 }
 
-fn no_such<'o>(named: &Named, outcome: &Outcome) -> Result<Chosen<'o>, Exit> {
+fn no_such<'o>(named: &Selector, outcome: &Outcome) -> Result<Selection<'o>, Exit> {
     unknown(named, outcome);
     Err(Exit::NoSuchGroup)
 }

@@ -6,14 +6,14 @@ use crate::generator::load::GroupOutcome;
 
 /// What was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct Selector {
     /// The group; there needn't be one of that name.
     pub(crate) group: String,
     /// `PROCESS` or `PROCESS@INSTANCE`, or a socket or timer of a process; `None`: all of the group.
     pub(crate) part: Option<String>,
 }
 
-impl Named {
+impl Selector {
     /// Reads `GROUP`, `GROUP/PROCESS`, `GROUP/PROCESS@INSTANCE`, or a unit's name, its `.service` left out or not.
     pub(crate) fn new(text: &str, groups: &[GroupOutcome]) -> Self {
         if let Some((group, part)) = text.split_once('/') {
@@ -101,15 +101,16 @@ mod tests {
             ("shop-two", "shop-two", None),
             ("nothing", "nothing", None),
         ] {
-            let expected = Named { group: group.to_owned(), part: part.map(ToOwned::to_owned) };
-            assert_eq!(Named::new(text, &groups), expected, "{text}");
+            let expected = Selector { group: group.to_owned(), part: part.map(ToOwned::to_owned) };
+            assert_eq!(Selector::new(text, &groups), expected, "{text}");
         }
     }
 
     #[test]
     fn a_process_means_all_that_is_of_it() {
-        let means =
-            |part: Option<&str>, label| Named { group: "g".to_owned(), part: part.map(ToOwned::to_owned) }.means(label);
+        let means = |part: Option<&str>, label| {
+            Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) }.means(label)
+        };
         for label in ["web", "web@1", "web.socket", "web.timer", "web@1.socket"] {
             assert!(means(Some("web"), label) && means(None, label), "{label}");
         }

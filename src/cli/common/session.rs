@@ -12,14 +12,14 @@ use super::output::{complain, failed};
 use super::polkit_agent::Agent;
 use super::progress::Progress;
 use super::sd_daemon;
-use super::selection::Chosen;
+use super::selection::Selection;
 use crate::basic::scope::Scope;
 use crate::basic::terminal::ColorChoice;
 use crate::change::observe::members::Subject;
 use crate::change::plan::{Action, Pace, Plan, Reason, Step};
 use crate::change::rollout::journal;
-use crate::change::rollout::journal::Record;
-use crate::change::rollout::{Failure, Interrupt, Rollout, Stop, Tell};
+use crate::change::rollout::journal::JournalReporter;
+use crate::change::rollout::{Failure, Interrupt, Reporter, Rollout, Stop};
 use crate::generator::load::Outcome;
 use crate::manager::jobs::Jobs;
 use crate::manager::unit::Listed;
@@ -27,7 +27,7 @@ use crate::manager::{Connected, is_refusal, is_unknown};
 use crate::model::Group;
 
 /// All that a verb needs.
-pub(crate) struct Work {
+pub(crate) struct Session {
     pub(crate) scope: Scope,
     pub(crate) outcome: Outcome,
     pub(crate) past: LastGood,
@@ -37,7 +37,7 @@ pub(crate) struct Work {
 }
 
 /// Connects, and does `work`, for which polkit may ask.
-pub(crate) fn run(scope: Scope, silent: bool, work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>) -> Exit {
+pub(crate) fn run(scope: Scope, silent: bool, work: impl AsyncFnOnce(&Session) -> Result<Exit, Stop>) -> Exit {
     with(scope, silent, Agent::open, work)
 }
 
@@ -45,7 +45,7 @@ fn with(
     scope: Scope,
     silent: bool,
     agent: fn(Scope) -> Agent,
-    work: impl AsyncFnOnce(&Work) -> Result<Exit, Stop>,
+    work: impl AsyncFnOnce(&Session) -> Result<Exit, Stop>,
 ) -> Exit {
     self::with_manager(scope, async |systemd| {
         let _journal = journal::to_journal();
@@ -58,7 +58,7 @@ fn with(
         let agent = agent(scope);
         let progress = Progress::new(scope, ColorChoice::Auto, silent, agent.is_there());
         let past = LastGood::new(scope);
-        let all = Work { scope, outcome, past, jobs, progress, interrupt };
+        let all = Session { scope, outcome, past, jobs, progress, interrupt };
         match work(&all).await {
             Ok(exit) => exit,
             Err(stop) => all.stopped(&stop),
@@ -72,7 +72,7 @@ pub(crate) fn each(
     scope: Scope,
     names: &[String],
     json: bool,
-    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
     run(scope, json, async |all| each_of(all, names, Needs::Whatever, work).await)
 }
@@ -82,7 +82,7 @@ pub(crate) fn each_known(
     scope: Scope,
     names: &[String],
     json: bool,
-    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
     run(scope, json, async |all| each_of(all, names, Needs::Kinds, work).await)
 }
@@ -91,7 +91,7 @@ pub(crate) fn each_known(
 pub(crate) fn look_at_each(
     scope: Scope,
     names: &[String],
-    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
 ) -> Exit {
     with(scope, false, |_| Agent::none(), async |all| each_of(all, names, Needs::Nothing, work).await)
 }
@@ -108,15 +108,15 @@ enum Needs {
 }
 
 async fn each_of(
-    all: &Work,
+    all: &Session,
     names: &[String],
     needs: Needs,
-    work: impl AsyncFn(&Work, &Chosen<'_>) -> Result<Exit, Stop>,
+    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
 ) -> Result<Exit, Stop> {
-    let mut chosen: Vec<Chosen<'_>> = Vec::new();
+    let mut chosen: Vec<Selection<'_>> = Vec::new();
     // Nothing is begun before it is known that everything is there.
     for name in names {
-        match Chosen::new(all.systemd(), &all.outcome, &all.past, name).await? {
+        match Selection::new(all.systemd(), &all.outcome, &all.past, name).await? {
             Ok(found) => chosen.push(found),
             Err(exit) => return Ok(exit),
         }
@@ -142,14 +142,14 @@ async fn each_of(
     Ok(Exit::Done)
 }
 
-impl Work {
+impl Session {
     pub(crate) fn systemd(&self) -> &Connected {
         self.jobs.systemd()
     }
 
     /// Says that the group's file changed since systemd read it, as systemctl(1) does of a unit's: what is started now is
     /// what it was.
-    pub(crate) async fn say_unread(&self, chosen: &Chosen<'_>) -> zbus::Result<()> {
+    pub(crate) async fn say_unread(&self, chosen: &Selection<'_>) -> zbus::Result<()> {
         let changed = !chosen.is_invalid() && chosen.outcome.is_some();
         if changed && self.systemd().unit_property(&chosen.target(), "NeedDaemonReload").await? {
             let (systemctl, copse) = (super::output::systemctl(self.scope), super::output::copse(self.scope));
@@ -170,7 +170,7 @@ impl Work {
     }
 
     /// Those of the units that aren't masked; of the others, which the manager does nothing to, it is said that they are.
-    pub(crate) async fn unmasked(&self, chosen: &Chosen<'_>, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+    pub(crate) async fn unmasked(&self, chosen: &Selection<'_>, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.systemd().list(&names).await?;
         let all = subjects.into_iter().zip(rows);
@@ -182,15 +182,15 @@ impl Work {
     }
 
     /// A roll-out that tells `tell`, and gives each unit so long to get ready.
-    pub(crate) fn rollout<'r>(&'r self, limit: Option<Duration>, tell: &'r dyn Tell) -> Rollout<'r> {
+    pub(crate) fn rollout<'r>(&'r self, limit: Option<Duration>, tell: &'r dyn Reporter) -> Rollout<'r> {
         let (jobs, interrupt) = (&self.jobs, self.interrupt.clone());
         Rollout { jobs, tell, interrupt, limit, wanted: BTreeSet::new(), hold: None }
     }
 
     /// Carries out a plan that nothing has to be remembered of.
-    pub(crate) async fn carry_out(&self, chosen: &Chosen<'_>, plan: &Plan) -> Result<(), Stop> {
+    pub(crate) async fn carry_out(&self, chosen: &Selection<'_>, plan: &Plan) -> Result<(), Stop> {
         self.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
-        let record = Record::new(&chosen.group, &self.progress);
+        let record = JournalReporter::new(&chosen.group, &self.progress);
         self.rollout(chosen.limit(), &record).steps(plan).await
     }
 
@@ -198,7 +198,7 @@ impl Work {
     pub(crate) async fn asked(&self, group: &Group, all: Vec<(Action, Vec<Subject>)>) -> Result<(), Stop> {
         let step = |(action, units)| Step { action, units, reasons: vec![Reason::Asked], pace: Pace::default() };
         let steps = all.into_iter().filter(|(_, units)| !units.is_empty()).map(step).collect();
-        let record = Record::new(&group.name, &self.progress);
+        let record = JournalReporter::new(&group.name, &self.progress);
         let rollout = self.rollout(group.timeout_start.value.finite(), &record);
         rollout.steps(&Plan::asked(group.name.clone(), steps, Vec::new())).await
     }

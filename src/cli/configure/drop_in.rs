@@ -16,8 +16,8 @@ use crate::cli::common::load::unknown;
 use crate::cli::common::output::complain;
 use crate::cli::common::output::unwritten;
 use crate::cli::common::output::{Format, Report};
-use crate::cli::common::selector::Named;
-use crate::cli::common::session::Work;
+use crate::cli::common::selector::Selector;
+use crate::cli::common::session::Session;
 use crate::generator;
 use crate::group_file::discover::Source;
 use crate::group_file::document;
@@ -35,9 +35,9 @@ impl Target {
     ///
     /// # Errors
     /// The exit status, once it was said what is wrong.
-    pub(crate) fn new(text: &str, work: &Work) -> Result<Self, Exit> {
+    pub(crate) fn new(text: &str, work: &Session) -> Result<Self, Exit> {
         let groups = &work.outcome.groups;
-        let named = Named::new(text, groups);
+        let named = Selector::new(text, groups);
         let Some(found) = groups.iter().find(|group| group.name.as_str() == named.group) else {
             unknown(&named, &work.outcome);
             return Err(Exit::NoSuchGroup);
@@ -79,7 +79,7 @@ impl Target {
 
 /// The directories of the work's scope. Under `$COPSE_ROOT` nothing may be changed that a running manager then reads:
 /// it would read other files.
-pub(crate) fn directories(work: &Work) -> Result<Directories, Exit> {
+pub(crate) fn directories(work: &Session) -> Result<Directories, Exit> {
     let directories = Directories::from_environment(work.scope, None);
     match directories.root {
         None => Ok(directories),
@@ -94,7 +94,11 @@ pub(crate) fn directories(work: &Work) -> Result<Directories, Exit> {
 ///
 /// # Errors
 /// The exit status, once its mistakes were shown.
-pub(crate) fn foresee(work: &Work, directories: &Directories, amendment: &Amendment) -> Result<(Group, Source), Exit> {
+pub(crate) fn foresee(
+    work: &Session,
+    directories: &Directories,
+    amendment: &Amendment,
+) -> Result<(Group, Source), Exit> {
     let context = Context { scope: work.scope, cpus: generator::cpus() };
     let outcome = amendment.foresee(directories, &context);
     let mistakes = outcome.as_ref().map(|outcome| outcome.diagnostics.clone()).unwrap_or_default();
@@ -114,7 +118,7 @@ pub(crate) fn foresee(work: &Work, directories: &Directories, amendment: &Amendm
 /// # Errors
 /// What the manager refuses; inside, the exit status once it was said that a file can't be written.
 pub(crate) async fn bring(
-    work: &Work,
+    work: &Session,
     directories: &Directories,
     amendment: &Amendment,
 ) -> Result<Result<(), Exit>, Stop> {

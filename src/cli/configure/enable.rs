@@ -20,9 +20,9 @@ use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::cli::control::{start, stop};
 use crate::generator::load::GroupOutcome;
 use crate::manager::proxy::ManagerProxy;
@@ -100,7 +100,7 @@ fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -
                 exit => Ok(exit),
             };
             if exit == Exit::Done {
-                let group = crate::cli::common::selector::Named::new(name, &work.outcome.groups).group;
+                let group = crate::cli::common::selector::Selector::new(name, &work.outcome.groups).group;
                 work.progress.report(&group, &group, json!({ "enabled": enable }))?;
             }
             match end? {
@@ -113,8 +113,8 @@ fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -
 }
 
 /// Starts or stops a group.
-async fn now(work: &Work, name: &str, up: bool) -> Result<Exit, Stop> {
-    match Chosen::new(work.systemd(), &work.outcome, &work.past, name).await? {
+async fn now(work: &Session, name: &str, up: bool) -> Result<Exit, Stop> {
+    match Selection::new(work.systemd(), &work.outcome, &work.past, name).await? {
         Ok(chosen) if up => start::whole(work, &chosen).await,
         Ok(chosen) => stop::whole(work, &chosen).await,
         // Disabled and stopped, and without a file there is nothing left of it.
@@ -124,9 +124,9 @@ async fn now(work: &Work, name: &str, up: bool) -> Result<Exit, Stop> {
 }
 
 impl<'o> Subject<'o> {
-    fn new(work: &'o Work, name: &str) -> Result<Self, Exit> {
+    fn new(work: &'o Session, name: &str) -> Result<Self, Exit> {
         let directories = drop_in::directories(work)?;
-        let named = crate::cli::common::selector::Named::new(name, &work.outcome.groups);
+        let named = crate::cli::common::selector::Selector::new(name, &work.outcome.groups);
         let (Some(group), None) = (GroupName::new(&named.group), &named.part) else {
             complain(format_args!("`{name}` is no group; processes are started by their group"));
             return Err(Exit::Usage);
@@ -158,7 +158,7 @@ impl<'o> Subject<'o> {
         group.map(|group| group.wanted_by.as_slice()).unwrap_or_default()
     }
 
-    async fn enable(&self, work: &Work) -> Result<Exit, Stop> {
+    async fn enable(&self, work: &Session) -> Result<Exit, Stop> {
         if self.outcome.is_none_or(|outcome| outcome.group.is_none()) {
             let copse = crate::cli::common::output::copse(work.scope);
             complain(format_args!("the file of group `{0}` is invalid: `{copse} check {0}`", self.group));
@@ -210,7 +210,7 @@ impl<'o> Subject<'o> {
 
     /// Takes the links away, and the unit file that `enable` put there. One has to stay, or be put there, where the
     /// group's own `wanted-by` would start it at boot.
-    async fn disable(&self, work: &Work) -> Result<Exit, Stop> {
+    async fn disable(&self, work: &Session) -> Result<Exit, Stop> {
         if matches!(self.found, Found::Masked | Found::Foreign) {
             let systemctl = crate::cli::common::output::systemctl(work.scope);
             complain(format_args!("`{}` isn't copse's: `{systemctl} disable {}`", self.path.display(), self.unit()));
@@ -248,14 +248,14 @@ impl<'o> Subject<'o> {
     }
 
     /// What systemctl says of the target, and the unit file that is copse's.
-    async fn state(&self, work: &Work) -> (Option<String>, Option<Vec<u8>>) {
+    async fn state(&self, work: &Session) -> (Option<String>, Option<Vec<u8>>) {
         let unit = &*self.unit();
         let state = work.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await;
         (state.ok(), std::fs::read(&self.path).ok())
     }
 
     /// Takes all links to the target away.
-    async fn unlink(&self, work: &Work) -> zbus::Result<()> {
+    async fn unlink(&self, work: &Session) -> zbus::Result<()> {
         let unit = &*self.unit();
         work.systemd().ask(|manager| async move { manager.disable_unit_files(&[unit], false).await }).await.map(drop)
     }
@@ -266,7 +266,7 @@ impl<'o> Subject<'o> {
     }
 
     /// Other units may want the group: systemd's links made by hand, or another group.
-    async fn warn(&self, work: &Work) -> Result<(), Stop> {
+    async fn warn(&self, work: &Session) -> Result<(), Stop> {
         let wanted: Vec<String> = work.systemd().unit_property(&self.unit(), "WantedBy").await?;
         if !wanted.is_empty() {
             complain(format_args!("`{}` is still wanted by {}", self.unit(), wanted.join(", ")));

@@ -16,7 +16,7 @@ use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::manager::unit::Listed;
 use crate::model::{Group, Start};
 use crate::unit::name;
@@ -77,14 +77,14 @@ fn change_all(scope: Scope, names: &[String], hold: Option<bool>, json: bool) ->
 }
 
 /// Holds a process (and whether that is to last), or releases it.
-async fn change(work: &Work, name: &str, hold: Option<bool>) -> Result<Exit, Stop> {
+async fn change(work: &Session, name: &str, hold: Option<bool>) -> Result<Exit, Stop> {
     match prepare(work, name, hold) {
         Ok((target, amendment, after)) => bring(work, &target, &amendment, &after, hold).await,
         Err(exit) => Ok(exit),
     }
 }
 
-fn prepare(work: &Work, name: &str, hold: Option<bool>) -> Result<(Target, Amendment, Group), Exit> {
+fn prepare(work: &Session, name: &str, hold: Option<bool>) -> Result<(Target, Amendment, Group), Exit> {
     let target = Target::new(name, work)?;
     let directories = drop_in::directories(work)?;
     let [lasting, passing] = target.paths("hold", &directories)?;
@@ -117,7 +117,7 @@ fn prepare(work: &Work, name: &str, hold: Option<bool>) -> Result<(Target, Amend
 }
 
 async fn bring(
-    work: &Work,
+    work: &Session,
     target: &Target,
     amendment: &Amendment,
     after: &Group,
@@ -152,13 +152,15 @@ async fn bring(
 
 /// What is to be stopped, or started again. A job of a timed process runs to its end, and a manual process is started by
 /// others, as ever.
-async fn subjects(work: &Work, target: &Target, after: &Group, hold: bool) -> zbus::Result<Vec<Subject>> {
+async fn subjects(work: &Session, target: &Target, after: &Group, hold: bool) -> zbus::Result<Vec<Subject>> {
     let unit = name::target(&target.group);
     let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
     let mut members = members::all_members(target.group.as_str(), Some(after), &found);
     let Some(process) = after.processes.get(&target.process) else { return Ok(Vec::new()) };
-    let named =
-        crate::cli::common::selector::Named { group: target.group.to_string(), part: Some(target.process.to_string()) };
+    let named = crate::cli::common::selector::Selector {
+        group: target.group.to_string(),
+        part: Some(target.process.to_string()),
+    };
     let timed = matches!(process.start, Start::Timed(_));
     members.retain(|member| named.means(&member.label) && !(timed && member.kind == Kind::Process));
     let subject = |member: &Member| Subject { unit: member.unit.clone(), label: member.label.clone() };

@@ -16,7 +16,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::complain;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::model::{Group, Start};
 use crate::unit::name;
 use crate::unit::name::InstanceName;
@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// Checks what was asked for, and changes nothing.
-    fn prepare(&self, work: &Work) -> Result<(Target, Amendment, Group), Exit> {
+    fn prepare(&self, work: &Session) -> Result<(Target, Amendment, Group), Exit> {
         let target = Target::new(&self.name, work)?;
         let directories = drop_in::directories(work)?;
         let [lasting, passing] = target.paths("scale", &directories)?;
@@ -115,7 +115,7 @@ impl Scale {
         Err(Exit::Usage)
     }
 
-    async fn scale(&self, work: &Work, target: &Target, amendment: &Amendment, after: &Group) -> Result<Exit, Stop> {
+    async fn scale(&self, work: &Session, target: &Target, amendment: &Amendment, after: &Group) -> Result<Exit, Stop> {
         let unit = name::target(&target.group);
         let wanted: Vec<String> = work.systemd().unit_property(&unit, "Wants").await?;
         let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
@@ -138,7 +138,7 @@ impl Scale {
         done.map(|()| Exit::Done)
     }
 
-    fn tell(&self, work: &Work, target: &Target, after: &Group, up: bool) -> Result<(), Stop> {
+    fn tell(&self, work: &Session, target: &Target, after: &Group, up: bool) -> Result<(), Stop> {
         let process = after.processes.get(&target.process);
         let count = process.map_or(0, |process| process.instances.as_ref().map_or(0, |all| all.len()));
         work.progress.report(target.group.as_str(), &target.label(), json!({ "instances": count }))?;

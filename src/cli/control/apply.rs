@@ -14,13 +14,13 @@ use crate::change::observe::{Notes, Seen};
 use crate::change::plan;
 use crate::change::plan::{Plan, Reason, render};
 use crate::change::rollout::apply::Application;
-use crate::change::rollout::journal::Record;
+use crate::change::rollout::journal::JournalReporter;
 use crate::change::rollout::{Failure, Rollout, Stop};
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::{complain, say};
 use crate::cli::common::session;
-use crate::cli::common::session::{Work, not_allowed, said};
+use crate::cli::common::session::{Session, not_allowed, said};
 use crate::cli::inspect::plan::{groups, invalid};
 use crate::generator;
 use crate::generator::load::GroupOutcome;
@@ -63,7 +63,7 @@ pub struct Apply {
 
 /// A group that is applied, and what it is applied with.
 struct Subject<'w> {
-    work: &'w Work,
+    work: &'w Session,
     directories: Directories,
     group: GroupName,
     /// The group's files: as they are now, or as they were.
@@ -97,7 +97,7 @@ impl Apply {
         })
     }
 
-    async fn group(&self, work: &Work, group: &GroupName) -> Result<Exit, Stop> {
+    async fn group(&self, work: &Session, group: &GroupName) -> Result<Exit, Stop> {
         let directories = Directories::from_environment(work.scope, None);
         let own = work.outcome.groups.iter().find(|own| own.name == *group);
         if let Some(broken) = own.filter(|own| own.group.is_none() && !self.rollback) {
@@ -130,7 +130,7 @@ impl Apply {
 
     async fn lock(
         &self,
-        work: &Work,
+        work: &Session,
         directories: &Directories,
         group: &GroupName,
     ) -> Result<Result<Lock, Exit>, Stop> {
@@ -182,7 +182,7 @@ impl Apply {
         }
         work.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
         let application = subject.application(&plan, &notes, &seen, context.cpus);
-        let record = Record::new(group, &work.progress);
+        let record = JournalReporter::new(group, &work.progress);
         let limit = meaning.and_then(|group| group.timeout_start.value.finite());
         let (jobs, interrupt) = (&work.jobs, work.interrupt.clone());
         let rollout = Rollout { jobs, tell: &record, interrupt, limit, wanted: BTreeSet::new(), hold: None };

@@ -6,13 +6,13 @@ use crate::basic::scope::Scope;
 use crate::change::observe::members::Kind;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
-use crate::change::rollout::journal::Record;
-use crate::change::rollout::{Event, Reached, Stop, Tell as _};
+use crate::change::rollout::journal::JournalReporter;
+use crate::change::rollout::{Event, Reached, Reporter as _, Stop};
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 
 /// Suspend what runs of groups, or of parts of them: its processes get no CPU time until they are thawed.
 ///
@@ -52,7 +52,7 @@ impl Thaw {
     }
 }
 
-async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, Stop> {
+async fn change(work: &Session, chosen: &Selection<'_>, freeze: bool) -> Result<Exit, Stop> {
     let services = chosen.subjects(|member| member.kind == Kind::Process && member.unit.ends_with(".service"));
     let up = work.unmasked(chosen, running(work, services).await?).await?;
     if up.is_empty() {
@@ -60,7 +60,7 @@ async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, 
         return Ok(Exit::Stopped);
     }
     let (action, reached) = if freeze { ("freeze", Reached::Frozen) } else { ("thaw", Reached::Thawed) };
-    let record = Record::new(&chosen.group, &work.progress);
+    let record = JournalReporter::new(&chosen.group, &work.progress);
     let rollout = work.rollout(None, &record);
     let reasons = &[Reason::Asked];
     for subject in &up {
@@ -78,7 +78,7 @@ async fn change(work: &Work, chosen: &Chosen<'_>, freeze: bool) -> Result<Exit, 
 }
 
 /// Those that have processes: what ended and counts as active has none to freeze.
-async fn running(work: &Work, services: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+async fn running(work: &Session, services: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
     let up = work.up(services).await?;
     let names: Vec<&str> = up.iter().map(|subject| subject.unit.as_str()).collect();
     let rows = work.systemd().list(&names).await?;

@@ -5,13 +5,13 @@ use clap::{Args, ValueEnum};
 use crate::basic::scope::Scope;
 use crate::basic::signal;
 use crate::change::observe::members::Kind;
-use crate::change::rollout::journal::Record;
-use crate::change::rollout::{Event, Reached, Stop, Tell as _};
+use crate::change::rollout::journal::JournalReporter;
+use crate::change::rollout::{Event, Reached, Reporter as _, Stop};
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 
 /// Send a signal to what runs of groups, or of parts of them.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ impl Kill {
         session::each(scope, &self.names, self.json, async |work, chosen| self.kill(work, chosen).await)
     }
 
-    async fn kill(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    async fn kill(&self, work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
         let up = work.up(chosen.subjects(|member| member.kind != Kind::Socket && member.kind != Kind::Timer)).await?;
         if up.is_empty() {
             complain(format_args!("nothing of `{}` runs", chosen.label()));
@@ -65,7 +65,7 @@ impl Kill {
             Whom::All => "all",
         };
         work.progress.expect(&up);
-        let record = Record::new(&chosen.group, &work.progress);
+        let record = JournalReporter::new(&chosen.group, &work.progress);
         // No signal reaches what is frozen but SIGKILL, and who dies of that can't be started again.
         work.rollout(None, &record).thaw_first(&up.iter().collect::<Vec<_>>()).await?;
         for subject in &up {

@@ -9,9 +9,9 @@ use crate::change::plan::Action;
 use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 
 /// Reload what runs of groups, or of parts of them; a setup step runs again.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ impl Reload {
     }
 }
 
-async fn reload(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+async fn reload(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
     // A group's steps are run again by name only.
     let meant =
         chosen.subjects(|member| member.kind == Kind::Process || (member.kind == Kind::Setup && chosen.part.is_some()));

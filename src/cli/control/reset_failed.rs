@@ -5,12 +5,12 @@ use clap::Args;
 use crate::basic::scope::Scope;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
-use crate::change::rollout::journal::Record;
-use crate::change::rollout::{Event, Reached, Stop, Tell as _};
+use crate::change::rollout::journal::JournalReporter;
+use crate::change::rollout::{Event, Reached, Reporter as _, Stop};
 use crate::cli::common::exit::Exit;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::manager::is_unknown;
 use crate::unit::name;
 
@@ -32,7 +32,7 @@ impl ResetFailed {
     }
 }
 
-async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+async fn reset(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
     let mut meant = chosen.subjects(|_| true);
     if chosen.part.is_none() {
         // The gate; and what told that the file is invalid, which nobody starts again once that is mended or removed.
@@ -41,7 +41,7 @@ async fn reset(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
     }
     let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
     work.progress.expect(&meant);
-    let record = Record::new(&chosen.group, &work.progress);
+    let record = JournalReporter::new(&chosen.group, &work.progress);
     for (subject, row) in meant.iter().zip(work.systemd().list(&names).await?) {
         // What is up keeps its counter of restarts; a mask or a bad file holds nothing to forget.
         if row.is_up() || row.load_state != "loaded" {

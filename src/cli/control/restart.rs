@@ -11,16 +11,16 @@ use crate::change::observe::members::Member;
 use crate::change::observe::members::Subject;
 use crate::change::observe::state::State;
 use crate::change::plan::restart;
-use crate::change::plan::{Action, Plan, Why};
+use crate::change::plan::{Action, Plan, SkipReason};
 use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::manager::details::{Details, details};
 use crate::manager::unit::Listed;
-use crate::model::Share;
+use crate::model::Percentage;
 
 /// How long `--canary` watches without a span.
 const CANARY: &str = "30s";
@@ -51,7 +51,7 @@ pub(crate) struct Pace {
 
     /// How many instances of a process may be down at once, instead of `max-unavailable`.
     #[arg(long, value_name = "N|N%", value_parser = share)]
-    max_unavailable: Option<Share>,
+    max_unavailable: Option<Percentage>,
 
     /// How long to wait between one batch and the next.
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = time_span::parse_finite)]
@@ -70,8 +70,8 @@ impl Pace {
     }
 }
 
-fn share(text: &str) -> Result<Share, &'static str> {
-    Share::parse(text).ok_or("a number of instances, or a percentage from `1%` to `100%`")
+fn share(text: &str) -> Result<Percentage, &'static str> {
+    Percentage::parse(text).ok_or("a number of instances, or a percentage from `1%` to `100%`")
 }
 
 impl Restart {
@@ -82,7 +82,7 @@ impl Restart {
         })
     }
 
-    async fn restart(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    async fn restart(&self, work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
         if chosen.part.is_none() {
             let target = work.systemd().list(&[&chosen.target()]).await?;
             if !target.iter().any(|row| row.is_up()) {
@@ -100,13 +100,13 @@ impl Restart {
         work.carry_out(chosen, &plan).await?;
         say_left(work, chosen, &plan);
         // Of a whole group, what is masked is passed over; who names it is told by the exit status as well.
-        let masked = plan.steps.is_empty() && plan.leave.iter().all(|leave| leave.why == Why::Masked);
+        let masked = plan.steps.is_empty() && plan.leave.iter().all(|leave| leave.why == SkipReason::Masked);
         Ok(if masked && chosen.part.is_some() { Exit::Failed } else { Exit::Done })
     }
 }
 
 /// What each member's state means.
-async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, State)>> {
+async fn states(work: &Session, chosen: &Selection<'_>) -> zbus::Result<Vec<(Member, State)>> {
     let names: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
     let known = details(work.systemd(), &names).await?;
     let units: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -121,17 +121,17 @@ async fn states(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<(Member, S
 }
 
 /// Says what wasn't restarted although it may have been expected.
-fn say_left(work: &Work, chosen: &Chosen<'_>, plan: &Plan) {
+fn say_left(work: &Session, chosen: &Selection<'_>, plan: &Plan) {
     for leave in &plan.leave {
         let names: Vec<String> =
             leave.units.iter().map(|Subject { label, .. }| format!("{}/{label}", chosen.group)).collect();
         let names = names.join(", ");
         let why = match leave.why {
-            Why::Stopped => format!("was stopped, and stays so; `copse start {names}` starts it"),
-            Why::Masked => "is masked".to_owned(),
-            Why::InMotion => "is stopping".to_owned(),
-            Why::Done => "ran and ended well".to_owned(),
-            Why::Timed => "is left to its timer".to_owned(),
+            SkipReason::Stopped => format!("was stopped, and stays so; `copse start {names}` starts it"),
+            SkipReason::Masked => "is masked".to_owned(),
+            SkipReason::InMotion => "is stopping".to_owned(),
+            SkipReason::Done => "ran and ended well".to_owned(),
+            SkipReason::Timed => "is left to its timer".to_owned(),
             // Nobody expects that what only others start is started.
             _ => continue,
         };

@@ -14,9 +14,9 @@ use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
 use crate::cli::common::output::unwritten;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 
 /// Run setup steps again; a step whose inputs didn't change is over at once.
 ///
@@ -41,7 +41,7 @@ impl Setup {
         session::each_known(scope, &self.names, self.json, async |work, chosen| self.again(work, chosen).await)
     }
 
-    async fn again(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    async fn again(&self, work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
         let steps = chosen.subjects(|member| member.kind == Kind::Setup);
         if chosen.part.is_none() || steps.is_empty() {
             let names: Vec<String> = steps.iter().map(|step| format!("`{}/{}`", chosen.group, step.label)).collect();
@@ -70,7 +70,7 @@ impl Setup {
 }
 
 /// When each step last succeeded, and by which file that is known; `None` where nothing says so.
-async fn stamps(work: &Work, steps: &[Subject]) -> zbus::Result<Vec<Option<(u64, SystemTime)>>> {
+async fn stamps(work: &Session, steps: &[Subject]) -> zbus::Result<Vec<Option<(u64, SystemTime)>>> {
     let of = |path: PathBuf| {
         let metadata = std::fs::metadata(path).ok()?;
         Some((metadata.ino(), metadata.modified().ok()?))
@@ -84,13 +84,13 @@ async fn stamps(work: &Work, steps: &[Subject]) -> zbus::Result<Vec<Option<(u64,
 
 /// Where the stamp of a step's last success is, its own command says, whatever `%S` is for this version of systemd and this
 /// user. Without `inputs` it has none: it runs each time.
-async fn stamp_of(work: &Work, step: &Subject) -> zbus::Result<Option<PathBuf>> {
+async fn stamp_of(work: &Session, step: &Subject) -> zbus::Result<Option<PathBuf>> {
     let commands = work.systemd().commands(&step.unit, "ExecStart").await?;
     Ok(commands.iter().find_map(|command| stamp(command)))
 }
 
 /// Removes the stamp of a step's last success.
-async fn forget(work: &Work, step: &Subject) -> Result<Result<(), Exit>, Stop> {
+async fn forget(work: &Session, step: &Subject) -> Result<Result<(), Exit>, Stop> {
     let stamp = stamp_of(work, step).await?;
     Ok(match stamp.map(|stamp| (std::fs::remove_file(&stamp), stamp)) {
         Some((Err(error), stamp)) if error.kind() != std::io::ErrorKind::NotFound => Err(unwritten(&stamp, &error)),

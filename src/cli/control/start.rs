@@ -7,11 +7,11 @@ use crate::change::observe::members;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Action;
 use crate::change::rollout::Stop;
-use crate::change::rollout::journal::Record;
+use crate::change::rollout::journal::JournalReporter;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 
 /// Start groups, or parts of them, and wait until they are ready.
 #[derive(Debug, Args)]
@@ -38,11 +38,11 @@ impl Start {
 }
 
 /// By the target: the units are started in their order, and those that failed before get another chance.
-pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+pub(crate) async fn whole(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     let members = chosen.subjects(|member| member.defined && member.start == members::Start::Auto);
     work.progress.expect(&members);
-    let record = Record::new(&chosen.group, &work.progress);
+    let record = JournalReporter::new(&chosen.group, &work.progress);
     let started = work.rollout(chosen.limit(), &record).start_group(&target, &members).await;
     let failures = match started {
         Err(_) if chosen.is_invalid() => return Ok(Exit::Invalid),
@@ -61,7 +61,7 @@ pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     })
 }
 
-async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+async fn part(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
     let meant = chosen.subjects(|_| true);
     let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
     let rows = work.systemd().list(&names).await?;

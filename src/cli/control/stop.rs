@@ -9,11 +9,11 @@ use crate::change::observe::members::Subject;
 use crate::change::observe::members::{Kind, Start};
 use crate::change::plan::Action;
 use crate::change::rollout::Stop as Stopped;
-use crate::change::rollout::journal::Record;
+use crate::change::rollout::journal::JournalReporter;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::manager::unit::Listed;
 
 /// Stop groups, or parts of them, and wait until the last process is gone.
@@ -38,14 +38,14 @@ impl Stop {
 }
 
 /// By the target, until the last process is gone.
-pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
+pub(crate) async fn whole(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stopped> {
     let target = Subject { unit: chosen.target(), label: chosen.group.to_string() };
     // Of a timed process only the timer goes with the group; a job that its timer started runs to its end.
     let timed =
         |member: &crate::change::observe::members::Member| member.kind == Kind::Process && member.start == Start::Timed;
     let members = chosen.subjects(|member| !timed(member));
     work.progress.expect(&members);
-    let record = Record::new(&chosen.group, &work.progress);
+    let record = JournalReporter::new(&chosen.group, &work.progress);
     work.rollout(chosen.limit(), &record).stop_group(&target, &members).await?;
     for member in chosen.members.iter().filter(|member| timed(member)) {
         if work.systemd().list(&[&member.unit]).await?.iter().any(|row| !row.is_down()) {
@@ -56,7 +56,7 @@ pub(crate) async fn whole(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop
     Ok(Exit::Done)
 }
 
-async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
+async fn part(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stopped> {
     let up = work.up(chosen.subjects(|_| true)).await?;
     if up.is_empty() {
         work.progress.note(&format!("{} is stopped already", chosen.label()));
@@ -71,7 +71,7 @@ async fn part(work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stopped> {
 
 /// Sockets that are still open and may start what was stopped: those on which nobody else accepts. As long as somebody
 /// does, systemd starts nobody.
-async fn open_sockets(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<Vec<String>> {
+async fn open_sockets(work: &Session, chosen: &Selection<'_>) -> zbus::Result<Vec<String>> {
     let mut open = BTreeSet::new();
     for member in chosen.members.iter().filter(|member| member.kind == Kind::Process) {
         let by: Vec<String> = work.systemd().unit_property(&member.unit, "TriggeredBy").await?;

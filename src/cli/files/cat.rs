@@ -12,7 +12,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::load::{load, unknown};
 use crate::cli::common::output;
 use crate::cli::common::output::complain;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::generate;
 use crate::generator::load::GroupOutcome;
 use crate::model::Group;
@@ -31,7 +31,7 @@ impl Cat {
     /// what was loaded from where, and says when that isn't what is on the disk any more.
     pub fn run(self, scope: Scope) -> Exit {
         let (_, outcome) = load(scope);
-        let named = Named::new(&self.name, &outcome.groups);
+        let named = Selector::new(&self.name, &outcome.groups);
         let Some(found) = outcome.groups.iter().find(|group| group.name.as_str() == named.group) else {
             unknown(&named, &outcome);
             return Exit::NoSuchGroup;
@@ -77,7 +77,7 @@ fn files(found: &GroupOutcome) -> String {
 }
 
 /// The unit files of what is named; of instances that are alike, their template.
-fn of_group(group: &Group, named: &Named) -> Vec<String> {
+fn of_group(group: &Group, named: &Selector) -> Vec<String> {
     if named.part.is_some() {
         let mut units: Vec<String> = members::members(group)
             .into_iter()

@@ -14,7 +14,7 @@ use crate::cli::common::output;
 use crate::cli::common::output::Report;
 use crate::cli::common::output::complain;
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::generator::load::Outcome;
 use crate::unit::{Entry, UnitTree};
 
@@ -67,7 +67,7 @@ fn units(loaded: &Loaded) -> UnitTree {
     let mut all = UnitTree::default();
     for outcome in &loaded.outcome.groups {
         if let Some(group) = &outcome.group {
-            let target = Target { systemd: loaded.systemd, static_target: outcome.static_target };
+            let target = Options { systemd: loaded.systemd, static_target: outcome.static_target };
             all.entries.extend(generate::generate(group, target).entries);
         }
     }

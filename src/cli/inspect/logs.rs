@@ -20,7 +20,7 @@ use crate::change::observe::members::Member;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::load::{load, unknown};
 use crate::cli::common::output::complain;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::cli::common::session::block_on;
 use crate::generator::load::Outcome;
 use crate::manager::connect;
@@ -67,7 +67,7 @@ impl Logs {
     /// Runs journalctl until it ends.
     pub fn run(self, scope: Scope) -> Exit {
         let (_, outcome) = load(scope);
-        let named = Named::new(&self.name, &outcome.groups);
+        let named = Selector::new(&self.name, &outcome.groups);
         let members = match members(scope, &named, &outcome) {
             Ok(members) => members,
             Err(exit) => return exit,
@@ -102,7 +102,7 @@ impl Logs {
         command
     }
 
-    fn show(&self, scope: Scope, named: &Named, members: &[Member], mut journalctl: Child) -> Exit {
+    fn show(&self, scope: Scope, named: &Selector, members: &[Member], mut journalctl: Child) -> Exit {
         let mut stdout = std::io::stdout().lock();
         let colour = self.color.on(&stdout);
         let mut painter = Painter::new(scope, &named.group, members, colour);
@@ -137,7 +137,7 @@ impl Logs {
 
 /// The members that are meant. The service manager is asked only for what the file doesn't tell, so that the journal
 /// of a machine whose manager can't be reached is still to be seen.
-fn members(scope: Scope, named: &Named, outcome: &Outcome) -> Result<Vec<Member>, Exit> {
+fn members(scope: Scope, named: &Selector, outcome: &Outcome) -> Result<Vec<Member>, Exit> {
     let group = outcome.groups.iter().find(|group| group.name.as_str() == named.group);
     let meaning = group.and_then(|group| group.group.as_ref());
     let mut found = Vec::new();

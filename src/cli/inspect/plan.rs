@@ -18,7 +18,7 @@ use crate::cli::common::load::{load, no_groups, unknown};
 use crate::cli::common::output;
 use crate::cli::common::output::{Format, Report};
 use crate::cli::common::output::{complain, failed};
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::generator;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
@@ -78,7 +78,7 @@ impl Plan {
                         texts.push(self.text(&plan, scope));
                     }
                     Ok(None) => {
-                        unknown(&Named { group: group.to_string(), part: None }, &outcome);
+                        unknown(&Selector { group: group.to_string(), part: None }, &outcome);
                         exit = worse(exit, Exit::NoSuchGroup);
                     }
                     Err(error) => return failed(&error),
@@ -131,7 +131,7 @@ pub(crate) fn invalid(group: &GroupOutcome, color: ColorChoice, json: bool) -> O
 
 /// A group, by its own name or by that of its target.
 fn named(text: &str, outcome: &Outcome) -> Result<GroupName, Exit> {
-    let named = Named::new(text, &outcome.groups);
+    let named = Selector::new(text, &outcome.groups);
     match (&named.part, GroupName::new(&named.group)) {
         (None, Some(group)) => Ok(group),
         (None, None) => {

@@ -20,7 +20,7 @@ use crate::change::observe::Notes;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::{complain, failed};
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::generator;
 use crate::manager::Connected;
 use crate::model::Context;
@@ -93,7 +93,7 @@ async fn look(names: &[String], scope: Scope, systemd: &Connected) -> zbus::Resu
     let notes = Notes::read(&directories, Context { scope, cpus: generator::cpus() });
     let (mut shown, mut exit) = (Vec::new(), Exit::Done);
     for name in names {
-        let named = Named::new(name, &outcome.groups);
+        let named = Selector::new(name, &outcome.groups);
         let found = match GroupName::new(&named.group) {
             Some(name) => Group::new(scope, &name, &outcome).whole(systemd, &directories, &notes, &named).await?,
             None => None,

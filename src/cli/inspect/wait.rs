@@ -14,9 +14,9 @@ use crate::change::rollout::Stop;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::exit::exit_for;
 use crate::cli::common::output::complain;
-use crate::cli::common::selection::Chosen;
+use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
-use crate::cli::common::session::Work;
+use crate::cli::common::session::Session;
 use crate::manager::details::{Details, details};
 use crate::manager::unit::Listed;
 use crate::status;
@@ -45,7 +45,7 @@ impl Wait {
         session::look_at_each(scope, &self.names, async |work, chosen| self.wait(work, chosen).await)
     }
 
-    async fn wait(&self, work: &Work, chosen: &Chosen<'_>) -> Result<Exit, Stop> {
+    async fn wait(&self, work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
         let limit = self.timeout.or(chosen.limit());
         let deadline = limit.map(|limit| Instant::now() + limit);
         loop {
@@ -68,7 +68,7 @@ impl Wait {
 }
 
 /// The word about what was named, as `copse status` has it. What waits for its automatic restart is on its way.
-async fn verdict(work: &Work, chosen: &Chosen<'_>) -> zbus::Result<(Verdict, Option<String>)> {
+async fn verdict(work: &Session, chosen: &Selection<'_>) -> zbus::Result<(Verdict, Option<String>)> {
     let units: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
     let known = details(work.systemd(), &units).await?;
     let of_group = [chosen.target(), name::own("ready", &chosen.group), name::failed(&chosen.group)];

@@ -9,7 +9,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::cli::common::session::block_on;
 use crate::cli::run::cleanup::clear;
-use crate::cli::run::workspace::{Caller, Place};
+use crate::cli::run::workspace::{Caller, Workspace};
 use crate::manager::connect;
 use crate::manager::jobs::Jobs;
 use crate::unit::name::GroupName;
@@ -21,7 +21,7 @@ pub(super) fn run(scope: Scope, group: &str) -> Exit {
         line(Level::Error, format_args!("`{group}` isn't a throw-away group"));
         return Exit::Usage;
     };
-    let place = Place::of(&state, name);
+    let place = Workspace::of(&state, name);
     let Some(caller) = place.caller() else { return Exit::Done };
     if let Err(error) = ended(caller) {
         line(Level::Error, format_args!("process {} can't be waited for: {error}", caller.pid));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::workspace::Place;
+use super::workspace::Workspace;
 use crate::basic::scope::Scope;
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, is_unknown};
@@ -13,7 +13,7 @@ use crate::unit::name;
 ///
 /// # Errors
 /// What the manager or the file system refuses, in a sentence.
-pub(in crate::cli) async fn clear(jobs: &Jobs, scope: Scope, place: &Place) -> Result<(), String> {
+pub(in crate::cli) async fn clear(jobs: &Jobs, scope: Scope, place: &Workspace) -> Result<(), String> {
     let group = &place.name;
     let target = name::target(group);
     let systemd = jobs.systemd();
@@ -31,7 +31,7 @@ pub(in crate::cli) async fn clear(jobs: &Jobs, scope: Scope, place: &Place) -> R
 }
 
 /// Every unit that is the group's.
-async fn own(systemd: &Connected, place: &Place) -> zbus::Result<BTreeSet<String>> {
+async fn own(systemd: &Connected, place: &Workspace) -> zbus::Result<BTreeSet<String>> {
     let group = &place.name;
     let target = name::target(group);
     // The inverse of PartOf=.
@@ -59,7 +59,7 @@ async fn stop(jobs: &Jobs, unit: &str) -> zbus::Result<()> {
 /// # Errors
 /// As [`clear`].
 pub(super) async fn left_over(jobs: &Jobs, scope: Scope, state: &std::path::Path) -> Result<(), String> {
-    for place in Place::left_over(state) {
+    for place in Workspace::left_over(state) {
         clear(jobs, scope, &place).await?;
     }
     Ok(())

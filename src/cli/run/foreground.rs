@@ -17,7 +17,7 @@ use crate::basic::clock;
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
 use crate::change::observe::members::Member;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::cli::inspect::logs::line::{FIELDS, Painter};
 use crate::cli::inspect::logs::matches::matches;
 use crate::manager::connection::Connected;
@@ -282,7 +282,7 @@ fn watched(group: &Group, member: Member) -> Watched {
 
 impl Journal {
     fn follow(scope: Scope, group: &str, members: &[Member]) -> std::io::Result<Self> {
-        let named = Named { group: group.to_owned(), part: None };
+        let named = Selector { group: group.to_owned(), part: None };
         let now = clock::now() / 1_000_000;
         let mut command = Command::new("journalctl");
         command.args(["--no-pager", "--quiet", "--all", "--output=json", "--follow", "--no-tail"]);

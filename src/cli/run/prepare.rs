@@ -8,7 +8,7 @@ use super::Run;
 use super::draft;
 use super::draft::{Draft, Surroundings};
 use super::environment;
-use super::workspace::Place;
+use super::workspace::Workspace;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
 use crate::basic::suggest;
@@ -39,7 +39,7 @@ pub(super) struct Prepared {
 
 impl Run {
     /// Reads all files.
-    pub(super) fn prepare(&self, file: &Path, place: &Place, directories: &Directories) -> Result<Prepared, Exit> {
+    pub(super) fn prepare(&self, file: &Path, place: &Workspace, directories: &Directories) -> Result<Prepared, Exit> {
         let is_group = file.extension().is_some_and(|extension| extension == "toml");
         let directory = file.parent().unwrap_or(Path::new("/"));
         let mut dot_env = self.dot_env(directory, is_group)?;
@@ -81,7 +81,7 @@ impl Run {
         Ok(Prepared { draft, group, any_end: !is_group })
     }
 
-    fn group_file(&self, file: &Path, place: &Place) -> Result<Source, Exit> {
+    fn group_file(&self, file: &Path, place: &Workspace) -> Result<Source, Exit> {
         if self.port.is_some() {
             complain(format_args!("`--port` is for Procfiles; a group file says which ports its processes have"));
             return Err(Exit::Usage);
@@ -109,7 +109,7 @@ impl Run {
         &self,
         file: &Path,
         directory: &Path,
-        place: &Place,
+        place: &Workspace,
         port: u16,
         found_by_systemd: bool,
     ) -> Result<Source, Exit> {

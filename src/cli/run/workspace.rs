@@ -33,7 +33,7 @@ pub(in crate::cli) struct Caller {
 
 /// A throw-away group's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Place {
+pub(in crate::cli) struct Workspace {
     pub(in crate::cli) name: GroupName,
     state: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Caller {
     }
 }
 
-impl Place {
+impl Workspace {
     /// The place of the group of that name, whether or not it is there.
     pub(in crate::cli) fn of(state: &Path, name: GroupName) -> Self {
         Self { name, state: state.to_owned() }
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn two_places_for_one_caller_are_two() {
         let state = tempfile::tempdir().unwrap();
-        let first = Place::claim(state.path(), "shop", own()).unwrap();
-        let second = Place::claim(state.path(), "shop", own()).unwrap();
+        let first = Workspace::claim(state.path(), "shop", own()).unwrap();
+        let second = Workspace::claim(state.path(), "shop", own()).unwrap();
         assert_ne!(first.name, second.name);
         assert_eq!((first.caller(), second.caller()), (Some(own()), Some(own())));
     }
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn only_what_is_nobody_s_any_more_is_left_over() {
         let state = tempfile::tempdir().unwrap();
-        assert_eq!(Place::left_over(state.path()), []);
-        Place::claim(state.path(), "alive", own()).unwrap();
-        let ended = Place::claim(state.path(), "ended", Caller { pid: i32::MAX, started: 1 }).unwrap();
-        let again = Place::claim(state.path(), "number-used-again", Caller { started: 0, ..own() }).unwrap();
-        let mut found = Place::left_over(state.path());
+        assert_eq!(Workspace::left_over(state.path()), []);
+        Workspace::claim(state.path(), "alive", own()).unwrap();
+        let ended = Workspace::claim(state.path(), "ended", Caller { pid: i32::MAX, started: 1 }).unwrap();
+        let again = Workspace::claim(state.path(), "number-used-again", Caller { started: 0, ..own() }).unwrap();
+        let mut found = Workspace::left_over(state.path());
         found.sort_by(|a, b| a.name.cmp(&b.name));
         assert_eq!(found, [ended, again]);
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn what_was_put_is_removed_and_what_somebody_else_put_stays() {
         let state = tempfile::tempdir().unwrap();
-        let place = Place::claim(state.path(), "shop", own()).unwrap();
+        let place = Workspace::claim(state.path(), "shop", own()).unwrap();
         place.write("web.env", "A=\"b\"\n").unwrap();
         place.put("[process.web]\n", &[("~run.toml".to_owned(), "wanted-by = []\n".to_owned())]).unwrap();
         let there = |path: PathBuf| path.exists();
@@ -237,7 +237,7 @@ mod tests {
         assert!(!there(place.group_file()) && !there(place.drop_ins()) && !there(place.directory()));
         place.remove().unwrap();
 
-        let place = Place::claim(state.path(), "shop", own()).unwrap();
+        let place = Workspace::claim(state.path(), "shop", own()).unwrap();
         place.put("[process.web]\n", &[("a.toml".to_owned(), String::new())]).unwrap();
         fs::remove_file(place.group_file()).unwrap();
         fs::write(place.group_file(), "somebody else's").unwrap();
@@ -246,7 +246,7 @@ mod tests {
         assert!(there(place.group_file()) && there(place.drop_ins().join("b.toml")));
         assert!(!there(place.drop_ins().join("a.toml")) && !there(place.directory()));
         // And it isn't written over.
-        let again = Place::claim(state.path(), "shop", own()).unwrap();
+        let again = Workspace::claim(state.path(), "shop", own()).unwrap();
         assert_eq!(again.name, place.name);
         assert!(again.put("[process.web]\n", &[]).is_err());
     }

@@ -65,7 +65,7 @@ fn the_target_requires_the_gate_and_nothing_that_may_be_restarted() {
 fn a_static_target_is_filled() {
     let mut shop = group(vec![("web", process("/bin/web"))]);
     shop.wanted_by = vec!["multi-user.target".to_owned()];
-    let tree = generate(&shop, Target { static_target: true, ..newest() });
+    let tree = generate(&shop, Options { static_target: true, ..newest() });
     assert!(!has(&tree, "shop.target") && !has(&tree, "multi-user.target.wants/shop.target"));
     let filled = "shop.target.d/50-copse.conf";
     assert_eq!(value(&tree, filled, "Requires"), "copse-ready@shop.service");
@@ -272,7 +272,7 @@ fn a_broken_group_is_a_target_that_cannot_start() {
     let tree = invalid(
         &shop,
         Scope::System,
-        Target { static_target: true, ..newest() },
+        Options { static_target: true, ..newest() },
         &StartedBy::Unknown,
         &files,
         "m",

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The unit of `process`, alone in its group.
-fn unit(process: Process, target: Target) -> UnitTree {
+fn unit(process: Process, target: Options) -> UnitTree {
     generate(&group(vec![("web", process)]), target)
 }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::basic::diagnostic::{Diagnostic, SourceFile};
 use crate::basic::scope::Scope;
 use crate::generate;
-use crate::generate::Target;
+use crate::generate::Options;
 use crate::group_file::discover::Source;
 use crate::model::{Context, Group, Piece};
 use crate::unit::UnitTree;
@@ -109,7 +109,7 @@ fn read(file: &GroupFile) -> Result<Group, String> {
 }
 
 fn generated(file: &GroupFile) -> Result<UnitTree, String> {
-    read(file).map(|group| generate::generate(&group, Target { systemd: Systemd::NEWEST, static_target: false }))
+    read(file).map(|group| generate::generate(&group, Options { systemd: Systemd::NEWEST, static_target: false }))
 }
 
 /// What TOML's own reader says, as this module's values.

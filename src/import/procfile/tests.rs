@@ -30,7 +30,7 @@ fn procfile(text: &str) -> Arc<SourceFile> {
 /// What is said, with the lines.
 fn said(diagnostics: &Diagnostics) -> Vec<(usize, String)> {
     let line = |diagnostic: &Diagnostic| match &diagnostic.at {
-        At::Place(place) => place.line_column().0,
+        At::Location(place) => place.line_column().0,
         At::Path(_) => 0,
     };
     diagnostics.iter().map(|diagnostic| (line(diagnostic), diagnostic.message.clone())).collect()

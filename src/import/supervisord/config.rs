@@ -9,7 +9,7 @@ use super::configparser::{Ini, Spot};
 use super::datatypes::Autorestart;
 use super::expanded::Expanded;
 use super::reader::Reader;
-use crate::basic::diagnostic::{Diagnostic, Diagnostics, Place, SourceFile};
+use crate::basic::diagnostic::{Diagnostic, Diagnostics, SourceFile, SourceLocation};
 
 /// Everything that was read.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ pub(super) fn directory_of(path: &Path) -> String {
 }
 
 /// Where a setting or section stands, as an excerpt shows it: the whole line.
-pub fn place(files: &[Arc<SourceFile>], spot: Spot) -> Place {
+pub fn place(files: &[Arc<SourceFile>], spot: Spot) -> SourceLocation {
     let file = &files[spot.file];
     let mut start = 0;
     let mut rest = file.text.as_str();
@@ -191,7 +191,7 @@ pub fn place(files: &[Arc<SourceFile>], spot: Spot) -> Place {
     }
     let line = rest.split(['\n', '\r']).next().unwrap_or_default();
     let indent = line.len() - line.trim_start().len();
-    Place::new(file, start + indent..start + line.trim_end().len().max(indent))
+    SourceLocation::new(file, start + indent..start + line.trim_end().len().max(indent))
 }
 
 /// The absolute path, without `.`, `..` and doubled slashes: Python's `os.path.normpath`.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::group_file::document::Spot;
+use crate::group_file::document::KeySpan;
 use crate::model::parse::address::Address;
 use crate::model::parse::process::Merged;
 use crate::model::{Process, Service};
@@ -18,7 +18,7 @@ struct Claim<'a> {
     process: &'a ProcessName,
     instance: Option<&'a str>,
     address: Address,
-    place: Spot<'a>,
+    place: KeySpan<'a>,
 }
 
 impl Claim<'_> {

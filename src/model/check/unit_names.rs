@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::model::parse::value::shown;
 use crate::model::{Process, Setup};
 use crate::unit::name;
@@ -11,7 +11,7 @@ use crate::unit::name::{GroupName, ProcessName};
 /// Reports what would be too long, or be taken for one of copse's own units.
 pub fn check(
     group: &GroupName,
-    place: &Place,
+    place: &SourceLocation,
     processes: &BTreeMap<ProcessName, Process>,
     setup: &BTreeMap<ProcessName, Setup>,
     diagnostics: &mut Diagnostics,
@@ -56,7 +56,7 @@ pub fn check(
 
 /// Each `-` of a group's name is four bytes in the slice's; and drop-ins for the holder of shared directories need a
 /// directory, whose name has no more bytes than a unit's.
-fn check_group(group: &GroupName, place: &Place, diagnostics: &mut Diagnostics) {
+fn check_group(group: &GroupName, place: &SourceLocation, diagnostics: &mut Diagnostics) {
     let longest = name::slice(false, group).len().max(name::own("directories", group).len() + ".d".len());
     if longest > name::MAX {
         let message = format!(

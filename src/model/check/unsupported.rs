@@ -3,7 +3,7 @@
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::group_file::discover::Source;
 use crate::group_file::document;
-use crate::group_file::document::{Spot, Table, Value};
+use crate::group_file::document::{KeySpan, Table, Value};
 use crate::group_file::keys;
 use crate::model::parse::pass_through;
 use crate::unit::Section;
@@ -78,7 +78,7 @@ impl Notes {
         }
     }
 
-    fn directive(&mut self, section: Section, directive: &str, place: &Spot) {
+    fn directive(&mut self, section: Section, directive: &str, place: &KeySpan) {
         let Some(since) = directives::since(section, directive) else { return };
         if self.systemd.knows(section, directive) {
             return;

@@ -7,7 +7,7 @@ use super::placeholder;
 use super::placeholder::{Names, Position};
 use super::value;
 use super::value::{invalid, shown};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::group_file::document::{Node, Table, Value};
 use crate::group_file::keys::Kind;
 use crate::model::{Group, Piece, Process, Service, Setup, Start, Text};
@@ -170,7 +170,7 @@ impl Owner<'_> {
 /// A directory as one unit has it.
 struct Owned<'g> {
     owner: Owner<'g>,
-    place: Option<&'g Place>,
+    place: Option<&'g SourceLocation>,
     kind: DirectoryKind,
     path: String,
     /// It is named after the unit.
@@ -274,7 +274,7 @@ fn path(name: &Text, owner: Owner<'_>) -> String {
     path
 }
 
-fn same(one: &Owned<'_>, other: &Owned<'_>, place: &Place) -> Diagnostic {
+fn same(one: &Owned<'_>, other: &Owned<'_>, place: &SourceLocation) -> Diagnostic {
     let key = one.kind.key();
     let message = format!(
         "{} and {} have the same `{key}`, `{}`: each restart of one would empty or re-own the other's",
@@ -286,7 +286,7 @@ fn same(one: &Owned<'_>, other: &Owned<'_>, place: &Place) -> Diagnostic {
         .help(format!("move `{key}` up to the group's own keys: it's then made once, and shared by all"))
 }
 
-fn below(one: &Owned<'_>, above: &Owned<'_>, place: &Place) -> Diagnostic {
+fn below(one: &Owned<'_>, above: &Owned<'_>, place: &SourceLocation) -> Diagnostic {
     let key = one.kind.key();
     let message = format!(
         "the `{key}` `{}` of {} holds `{}` of {}: each restart of the one would remove the other",

@@ -14,7 +14,7 @@ use super::service::span_or;
 use super::units;
 use super::value;
 use super::value::{invalid, shown, wrong_type};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::basic::scope::Scope;
 use crate::basic::suggest;
 use crate::group_file::discover::Source;
@@ -60,7 +60,7 @@ pub fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option
 
 fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Diagnostics) -> Group {
     check_keys(table, diagnostics);
-    let place = Place::new(&source.file, 0..0);
+    let place = SourceLocation::new(&source.file, 0..0);
     let nothing = Table::default();
     let defaults = section("defaults", table, diagnostics).unwrap_or(&nothing);
     process::check_keys(format_args!("defaults"), defaults, keys::DEFAULTS, diagnostics);

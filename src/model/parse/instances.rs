@@ -8,7 +8,7 @@ use super::value;
 use super::value::{invalid, shown, wrong_type};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::basic::suggest;
-use crate::group_file::document::{Entry, Node, Spot, Table, Value, merge_settings};
+use crate::group_file::document::{Entry, KeySpan, Node, Table, Value, merge_settings};
 use crate::group_file::keys;
 use crate::model::{Service, Text};
 use crate::unit::name::InstanceName;
@@ -22,7 +22,7 @@ pub fn names<'t>(
     role: Role,
     cpus: u32,
     diagnostics: &mut Diagnostics,
-) -> Option<Vec<(InstanceName, Option<Spot<'t>>)>> {
+) -> Option<Vec<(InstanceName, Option<KeySpan<'t>>)>> {
     let first = match table.get("first-instance") {
         Some(entry) => value::integer("first-instance", &entry.node, keys::FIRST_INSTANCE, diagnostics).unwrap_or(1),
         None => 1,
@@ -70,8 +70,8 @@ pub fn names<'t>(
     }
 }
 
-fn named<'t>(elements: &[Node<'t>], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<Spot<'t>>)> {
-    let mut names: Vec<(InstanceName, Option<Spot<'t>>)> = Vec::new();
+fn named<'t>(elements: &[Node<'t>], diagnostics: &mut Diagnostics) -> Vec<(InstanceName, Option<KeySpan<'t>>)> {
+    let mut names: Vec<(InstanceName, Option<KeySpan<'t>>)> = Vec::new();
     for element in elements {
         let Some(text) = value::text("instances", element, diagnostics) else { continue };
         let Some(name) = InstanceName::new(text) else {
@@ -130,7 +130,7 @@ fn may_be_missing(merged: &Merged<'_>, entry: &Entry) -> bool {
 
 /// Each instance; those that differ from the template have a service of their own.
 pub fn each(
-    names: Vec<(InstanceName, Option<Spot<'_>>)>,
+    names: Vec<(InstanceName, Option<KeySpan<'_>>)>,
     template: &Service,
     merged: &Merged<'_>,
     around: &Surroundings<'_>,

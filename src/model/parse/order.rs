@@ -10,7 +10,7 @@ use super::value::shown;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::basic::scope::Scope;
 use crate::basic::suggest;
-use crate::group_file::document::{Node, Spot, Table};
+use crate::group_file::document::{KeySpan, Node, Table};
 use crate::unit::name::ProcessName;
 
 /// What the `after` of a process or setup step comes to. Members are named by their position in the list of all.
@@ -24,7 +24,7 @@ pub struct Order<'t> {
     pub steps: Vec<usize>,
     /// Units outside.
     pub units: Vec<String>,
-    named_at: Vec<(usize, Spot<'t>)>,
+    named_at: Vec<(usize, KeySpan<'t>)>,
 }
 
 /// How units outside the group are named: by anything but its own units.

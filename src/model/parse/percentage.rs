@@ -2,14 +2,14 @@
 
 /// How many instances may be down at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum Percentage {
     /// So many.
     Count(usize),
     /// So many of a hundred.
     Percent(usize),
 }
 
-impl Share {
+impl Percentage {
     /// Reads `2` or `25%`; at least one, at most all.
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
@@ -45,7 +45,7 @@ mod tests {
             ("101%", 4, None),
             ("x", 4, None),
         ] {
-            assert_eq!(Share::parse(text).map(|share| share.of(of)), expected, "{text}");
+            assert_eq!(Percentage::parse(text).map(|share| share.of(of)), expected, "{text}");
         }
     }
 }

@@ -18,12 +18,14 @@ use super::service::{Context, Role, span_or};
 use super::socket;
 use super::value;
 use super::value::{invalid, shown, wrong_type};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::basic::suggest;
-use crate::group_file::document::{Entry, Node, Spot, Table, Value, merge_settings};
+use crate::group_file::document::{Entry, KeySpan, Node, Table, Value, merge_settings};
 use crate::group_file::keys;
 use crate::model::check::probes;
-use crate::model::{Change, DirectoryKind, Process, Ready, Refresh, Service, Setup, Share, Socket, Span, Start, Text};
+use crate::model::{
+    Change, DirectoryKind, Percentage, Process, Ready, Refresh, Service, Setup, Socket, Span, Start, Text,
+};
 use crate::unit::directives;
 use crate::unit::name::{InstanceName, ProcessName};
 
@@ -46,7 +48,7 @@ pub struct Merged<'a> {
     /// Its name.
     pub name: &'a ProcessName,
     /// Where its table's header stands.
-    pub place: Spot<'a>,
+    pub place: KeySpan<'a>,
     /// Its table, merged; the author's own where there are no defaults for it.
     pub table: Cow<'a, Table<'a>>,
     /// What it is.
@@ -173,7 +175,7 @@ pub fn setup(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut D
     let mut service = service(&merged.table, header, merged, false, around, diagnostics);
     service.ready = Ready::Oneshot;
     Setup {
-        place: Place::from(&merged.place),
+        place: SourceLocation::from(&merged.place),
         service,
         after: Vec::new(),
         gated_by: Vec::new(),
@@ -239,7 +241,7 @@ pub fn process(merged: &Merged<'_>, around: &Surroundings<'_>, diagnostics: &mut
     probes::check(table, &service, &change.settled, instances.as_ref(), &sockets, diagnostics);
     check_combination(merged, &instances, &service, &sockets, diagnostics);
     Process {
-        place: Place::from(&merged.place),
+        place: SourceLocation::from(&merged.place),
         start: start(merged, diagnostics),
         hold: table.get("hold").and_then(|entry| value::boolean("hold", &entry.node, diagnostics)).unwrap_or(false),
         service,
@@ -322,12 +324,12 @@ fn change(
     }
 }
 
-fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> Share {
-    let Some(entry) = table.get("max-unavailable") else { return Share::Count(1) };
+fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> Percentage {
+    let Some(entry) = table.get("max-unavailable") else { return Percentage::Count(1) };
     let share = match &entry.node.value {
-        Value::Integer(number @ 1..=MOST_INSTANCES) => usize::try_from(*number).ok().map(Share::Count),
+        Value::Integer(number @ 1..=MOST_INSTANCES) => usize::try_from(*number).ok().map(Percentage::Count),
         // A number is written as one.
-        Value::String(text) => Share::parse(text).filter(|share| matches!(share, Share::Percent(_))),
+        Value::String(text) => Percentage::parse(text).filter(|share| matches!(share, Percentage::Percent(_))),
         _ => None,
     };
     share.unwrap_or_else(|| {
@@ -335,7 +337,7 @@ fn max_unavailable(table: &Table, diagnostics: &mut Diagnostics) -> Share {
             &entry.node,
             "`max-unavailable` takes a number of instances, or a percentage from `\"1%\"` to `\"100%\"`",
         ));
-        Share::Count(1)
+        Percentage::Count(1)
     })
 }
 

@@ -13,7 +13,7 @@ use super::value;
 use super::value::{invalid, wrong_type};
 use super::{pass_through, start_limit};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::group_file::document::{Node, Spot, Table, Value};
+use crate::group_file::document::{KeySpan, Node, Table, Value};
 use crate::group_file::keys;
 use crate::model::{Argv, Credential, Directive, DirectoryKind, Hardening, Ready, Restart, Service, Span, Text};
 
@@ -35,7 +35,7 @@ pub struct Context<'a> {
     /// `process.web`, as in the table's header.
     pub header: fmt::Arguments<'a>,
     /// Where the header stands.
-    pub place: Spot<'a>,
+    pub place: KeySpan<'a>,
     /// What it is.
     pub role: Role,
     /// For placeholders, without directories.

@@ -4,7 +4,7 @@ use super::placeholder;
 use super::placeholder::{Names, Position};
 use super::value::{invalid, shown, wrong_type};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::group_file::document::{Node, Spot, Table, Value};
+use crate::group_file::document::{KeySpan, Node, Table, Value};
 use crate::model::{DirectoryKind, Piece, Socket, Text};
 use crate::unit::name::ProcessName;
 
@@ -69,7 +69,7 @@ pub fn check_mode(table: &Table, instances: usize, sockets: &[Socket], diagnosti
 pub fn check_places(
     sockets: &[Socket],
     runtime_directories: &[&Text],
-    listen: Spot<'_>,
+    listen: KeySpan<'_>,
     diagnostics: &mut Diagnostics,
 ) {
     let inside = |address: &Text| {

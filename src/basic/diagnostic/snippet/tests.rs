@@ -3,15 +3,15 @@ use std::sync::Arc;
 use super::*;
 use crate::basic::diagnostic::Code;
 
-const PLAIN: Look = Look { colour: false, width: 80 };
+const PLAIN: SnippetStyle = SnippetStyle { colour: false, width: 80 };
 
 fn file(text: &str) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: "/etc/copse/web.toml".into(), text: text.to_owned() })
 }
 
-fn mark(file: &Arc<SourceFile>, word: &str) -> Place {
+fn mark(file: &Arc<SourceFile>, word: &str) -> SourceLocation {
     let at = file.text.find(word).expect("the word is in the text");
-    Place::new(file, at..at + word.len())
+    SourceLocation::new(file, at..at + word.len())
 }
 
 fn drawn(text: &str, word: &str) -> String {
@@ -65,11 +65,11 @@ fn a_whole_file_and_an_empty_one() {
     let about = Diagnostic::file(Code::Unreadable, "/etc/copse/x\u{1b}[2J.toml", "a loop of links");
     assert_eq!(render(&about, PLAIN), "error[unreadable]: a loop of links\n--> /etc/copse/x␛[2J.toml\n");
     let empty = file("");
-    let diagnostic = Diagnostic::new(Code::MissingKey, Place::new(&empty, 0..0), "nothing here");
+    let diagnostic = Diagnostic::new(Code::MissingKey, SourceLocation::new(&empty, 0..0), "nothing here");
     let drawn = render(&diagnostic, PLAIN);
     assert!(drawn.contains("web.toml:1:1"), "{drawn}");
     let end = file("a = 1\n");
-    let drawn = render(&Diagnostic::new(Code::MissingKey, Place::new(&end, 6..6), "nothing here"), PLAIN);
+    let drawn = render(&Diagnostic::new(Code::MissingKey, SourceLocation::new(&end, 6..6), "nothing here"), PLAIN);
     assert!(drawn.contains("web.toml:2:1"), "{drawn}");
 }
 
@@ -118,10 +118,10 @@ fn any_place_can_be_drawn() {
     let file = file(text);
     for start in 0..=text.len() + 1 {
         for end in 0..=text.len() + 1 {
-            let place = Place { file: Arc::clone(&file), start: start as u32, end: end as u32 };
-            let diagnostic = Diagnostic::new(Code::Syntax, &place, "m").related(Place::new(&file, 0..2), "r");
+            let place = SourceLocation { file: Arc::clone(&file), start: start as u32, end: end as u32 };
+            let diagnostic = Diagnostic::new(Code::Syntax, &place, "m").related(SourceLocation::new(&file, 0..2), "r");
             for width in [0, 7, 80] {
-                let drawn = render(&diagnostic, Look { colour: false, width });
+                let drawn = render(&diagnostic, SnippetStyle { colour: false, width });
                 assert!(drawn.contains("error[syntax]"), "{start}..{end}");
             }
         }
@@ -133,5 +133,5 @@ fn colours_only_when_asked_for() {
     let file = file("key = 1\n");
     let diagnostic = Diagnostic::new(Code::UnknownKey, mark(&file, "key"), "no such key");
     assert!(!render(&diagnostic, PLAIN).contains('\u{1b}'));
-    assert!(render(&diagnostic, Look { colour: true, width: 80 }).contains("\u{1b}["));
+    assert!(render(&diagnostic, SnippetStyle { colour: true, width: 80 }).contains("\u{1b}["));
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::basic::scope::Scope;
 use crate::cli::files::polkit;
 use crate::group_file::discover::Source;
@@ -112,7 +112,7 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    fn service(&mut self, kind: &str, name: &str, service: &Service, place: &Place) {
+    fn service(&mut self, kind: &str, name: &str, service: &Service, place: &SourceLocation) {
         let at = |source, keys: &[&str]| spot(source, kind, name, keys).unwrap_or_else(|| place.clone());
         if let Some(program) = service.exec.first().and_then(literal) {
             let message = self.program(program);
@@ -173,7 +173,7 @@ impl Look<'_> {
         }
     }
 
-    fn say(&mut self, message: Option<String>, place: impl FnOnce() -> Place) {
+    fn say(&mut self, message: Option<String>, place: impl FnOnce() -> SourceLocation) {
         if let Some(message) = message {
             let diagnostic = Diagnostic::new(Code::Missing, place(), format!("{message} on this machine"));
             self.found.push(diagnostic);
@@ -187,7 +187,7 @@ fn literal(text: &Text) -> Option<&str> {
 }
 
 /// Where one of these keys stands, of the process itself or else of `[defaults]`.
-fn spot(source: &Source, kind: &str, name: &str, keys: &[&str]) -> Option<Place> {
+fn spot(source: &Source, kind: &str, name: &str, keys: &[&str]) -> Option<SourceLocation> {
     let of = |path: &[&str]| model::place_of(source, path, keys);
     of(&[kind, name]).or_else(|| of(&["defaults"]))
 }

@@ -2,7 +2,7 @@
 
 use crate::basic::scope::Scope;
 use crate::change::observe::members::Member;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 
 /// The matches for what was named. Lines that a process wrote, lines that copse wrote about what it did to it, and lines
 /// that the service manager wrote about it; on
@@ -10,7 +10,7 @@ use crate::cli::common::selector::Named;
 ///
 /// In a user's manager `LogExtraFields=` has no effect (seen on 252), so there everything is found by the unit; and
 /// another user may have a group of the same name.
-pub(in crate::cli) fn matches(scope: Scope, named: &Named, members: &[Member]) -> Vec<String> {
+pub(in crate::cli) fn matches(scope: Scope, named: &Selector, members: &[Member]) -> Vec<String> {
     let mut units: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
     let group = &named.group;
     let mut own = Vec::new();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn of(scope: Scope, part: Option<&str>, members: &[Member]) -> String {
-        let named = Named { group: "g".to_owned(), part: part.map(ToOwned::to_owned) };
+        let named = Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) };
         matches(scope, &named, members).join(" ")
     }
 

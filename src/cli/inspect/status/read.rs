@@ -12,7 +12,7 @@ use crate::change::observe::state::{State, Whole};
 use crate::change::observe::{Notes, Question, Seen};
 use crate::change::plan;
 use crate::cli::common::journal_excerpt;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
 use crate::manager::details::{Details, details};
@@ -66,7 +66,7 @@ impl<'o> Group<'o> {
         systemd: &Connected,
         directories: &Directories,
         notes: &Notes<'_>,
-        named: &Named,
+        named: &Selector,
     ) -> zbus::Result<Option<Status>> {
         let units = self.units();
         let slice = name::slice(self.scope == Scope::User, &self.name);

@@ -10,7 +10,7 @@ use super::{Exit, Output, Shown, look, whole};
 use crate::basic::scope::Scope;
 use crate::cli::common::load::load;
 use crate::cli::common::output::failed;
-use crate::cli::common::selector::Named;
+use crate::cli::common::selector::Selector;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;
 use crate::manager::{Connected, Heard};
@@ -56,7 +56,7 @@ async fn follow(names: &[String], output: &Output, scope: Scope, systemd: &Conne
 
 fn groups(names: &[String], scope: Scope) -> Vec<String> {
     let (_, outcome) = load(scope);
-    names.iter().map(|name| Named::new(name, &outcome.groups).group).collect()
+    names.iter().map(|name| Selector::new(name, &outcome.groups).group).collect()
 }
 
 /// Notifies when something of these groups changed, or may have while the manager was away.

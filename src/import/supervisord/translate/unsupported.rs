@@ -148,7 +148,7 @@ impl<'c> Translation<'c> {
         let end = later.filter(|other| other.line > spot.line).min_by_key(|other| other.line).map_or(u32::MAX, start);
         let said = |code: Code| -> Vec<&str> {
             let of_it = |diagnostic: &&Diagnostic| match &diagnostic.at {
-                At::Place(at) => at.file == self.config.files[spot.file] && (begin..end).contains(&at.start),
+                At::Location(at) => at.file == self.config.files[spot.file] && (begin..end).contains(&at.start),
                 At::Path(_) => false,
             };
             let found = self.diagnostics.iter().filter(|diagnostic| diagnostic.code == code).filter(of_it);
