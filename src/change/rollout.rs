@@ -38,7 +38,7 @@ use super::plan::{Action, Plan, Reason, Step};
 use crate::manager::jobs::{Jobs, Kind};
 use crate::manager::{Connected, is_masked};
 
-pub use self::event::{Event, Failure, Reached, Reporter, Stop};
+pub use self::event::{Event, Failure, Problem, Reached, Reporter, Stop};
 pub use self::interrupt::Interrupt;
 pub use self::pinning::Pinning;
 
@@ -163,7 +163,7 @@ impl Rollout<'_> {
         self.tell.tell(&Event::Begins { action, subject });
     }
 
-    fn ends(&self, step: &Step, subject: &Subject, end: Result<Reached, &str>) {
+    fn ends(&self, step: &Step, subject: &Subject, end: Result<Reached, Problem<'_>>) {
         self.tell.tell(&Event::Ends { action: Self::word(step), subject, reasons: &step.reasons, end });
     }
 
@@ -186,14 +186,14 @@ impl Rollout<'_> {
         for (subject, end) in units.iter().zip(ends) {
             let told = match &end {
                 Ok(reached) => match unproved.as_ref().filter(|failure| failure.subject == **subject) {
-                    Some(failure) => Err(failure.what.as_str()),
+                    Some(failure) => Err(Problem::Failed(&failure.what)),
                     None => Ok(*reached),
                 },
-                Err(Stop::Failed(failure)) => Err(failure.what.as_str()),
-                Err(Stop::Refused(..)) => Err("not allowed"),
-                Err(Stop::Interrupted) => Err("interrupted"),
-                Err(Stop::Manager(error)) if is_masked(error) => Err("a unit that it needs is masked"),
-                Err(_) => Err("given up"),
+                Err(Stop::Failed(failure)) => Err(Problem::Failed(&failure.what)),
+                Err(Stop::Refused(..)) => Err(Problem::NotAllowed),
+                Err(Stop::Interrupted) => Err(Problem::Interrupted),
+                Err(Stop::Manager(error)) if is_masked(error) => Err(Problem::DependencyMasked),
+                Err(_) => Err(Problem::Abandoned),
             };
             self.tell.tell(&Event::Ends { action, subject, reasons, end: told });
             match end {

@@ -33,7 +33,7 @@ pub enum Event<'e> {
         /// Why it was touched.
         reasons: &'e [Reason],
         /// What came of it, or what went wrong.
-        end: Result<Reached, &'e str>,
+        end: Result<Reached, Problem<'e>>,
     },
     /// A sentence.
     Notes(&'e str),
@@ -89,6 +89,33 @@ impl fmt::Display for Reached {
             Self::StoppedBadly => "stopped, but ended badly",
             Self::Reloaded => "reloaded",
             Self::Updated => "updated",
+        })
+    }
+}
+
+/// Why a unit did not come to what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Problem<'e> {
+    /// The unit failed: how, as in [`Failure::what`].
+    Failed(&'e str),
+    /// The caller may not do this to the unit.
+    NotAllowed,
+    /// A unit that it requires is masked.
+    DependencyMasked,
+    /// The rollout was interrupted before the unit was ready.
+    Interrupted,
+    /// The service manager or the state directory failed, so the unit was not waited for.
+    Abandoned,
+}
+
+impl fmt::Display for Problem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Failed(how) => how,
+            Self::NotAllowed => "not allowed",
+            Self::DependencyMasked => "a unit that it needs is masked",
+            Self::Interrupted => "interrupted",
+            Self::Abandoned => "given up",
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
 
 use super::Rollout;
-use super::event::{Event, Failure, Stop};
+use super::event::{Event, Failure, Problem, Stop};
 use super::unit::failed;
 
 impl Rollout<'_> {
@@ -33,7 +33,12 @@ impl Rollout<'_> {
     pub async fn thaw(&self, subject: &Subject) -> Result<bool, Stop> {
         let thawed = self.let_run(subject).await;
         if let Err(Stop::Failed(Failure { subject, what })) = &thawed {
-            self.tell.tell(&Event::Ends { action: "thaw", subject, reasons: &[Reason::Asked], end: Err(what) });
+            self.tell.tell(&Event::Ends {
+                action: "thaw",
+                subject,
+                reasons: &[Reason::Asked],
+                end: Err(Problem::Failed(what)),
+            });
         }
         thawed
     }

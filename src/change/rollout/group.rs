@@ -11,7 +11,7 @@ use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_lo
 use crate::manager::unit::{Listed, Monotonic};
 
 use super::Rollout;
-use super::event::{Event, Failure, Reached, Stop};
+use super::event::{Event, Failure, Problem, Reached, Stop};
 use super::unit::POLL;
 
 impl Rollout<'_> {
@@ -143,7 +143,7 @@ impl Rollout<'_> {
     }
 
     fn fail(&self, action: &'static str, subject: &Subject, what: String, failures: &mut Vec<Failure>) {
-        self.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Err(&what) });
+        self.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Err(Problem::Failed(&what)) });
         failures.push(Failure { subject: subject.clone(), what });
     }
 }

@@ -14,7 +14,7 @@ use crate::basic::scope::Scope;
 use crate::basic::terminal::{ColorChoice, columns};
 use crate::change::observe::members::Subject;
 use crate::change::plan::json;
-use crate::change::rollout::{Event, Reached, Reporter, Stop};
+use crate::change::rollout::{Event, Problem, Reached, Reporter, Stop};
 use crate::manager::details::before_exec;
 
 /// How many lines are brought up to date at the same time.
@@ -161,13 +161,11 @@ impl Reporter for Progress {
                     "action": action,
                     "reasons": reasons,
                     "result": end.as_ref().map_or_else(|_| "failed".to_owned(), ToString::to_string),
-                    "error": end.as_ref().err(),
+                    "error": end.as_ref().err().map(ToString::to_string),
                     "seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 }));
                 let mut lines = vec![line];
-                if let Err(how) = end
-                    && !matches!(*how, "not allowed" | "a unit that it needs is masked" | "interrupted")
-                {
+                if let Err(Problem::Failed(how)) = end {
                     let last = journal_excerpt::just_now(board.scope, &subject.unit)
                         .or_else(|| before_exec(how).map(ToOwned::to_owned));
                     lines.extend(last.map(|line| format!("  {}", one_line(&line))));
@@ -194,12 +192,12 @@ impl Board {
         }
     }
 
-    fn ended(&self, action: &str, subject: &Subject, end: &Result<Reached, &str>, took: Duration) -> String {
+    fn ended(&self, action: &str, subject: &Subject, end: &Result<Reached, Problem<'_>>, took: Duration) -> String {
         let head = format!("{action:<8} {:<width$}", subject.label, width = self.width);
         match end {
             Ok(reached) => format!("  {head}  {reached}{}", after(took)),
             Err(what) => {
-                let text = format!("{head}  {}{}", one_line(what), after(took));
+                let text = format!("{head}  {}{}", one_line(&what.to_string()), after(took));
                 if self.colour { format!("\u{1b}[1;31m✗ {text}\u{1b}[0m") } else { format!("✗ {text}") }
             }
         }
