@@ -1,5 +1,6 @@
 //! basic
 
+pub mod atomic_file;
 pub mod clock;
 pub mod diagnostic;
 pub mod fingerprint;

@@ -22,7 +22,6 @@ pub use self::parse::command::{LONGEST_WORD, is_plain_word, toml_string};
 pub use self::parse::directories::{
     Directory, DirectoryKind, RuntimeDirectory, SharedDirectories, runtime_directories,
 };
-pub use self::parse::grammar::SIGNALS;
 pub use self::parse::group::{Context, document, read};
 pub use self::parse::instances::MOST_INSTANCES;
 pub use self::parse::percentage::Percentage;

@@ -121,7 +121,9 @@ impl Details {
     pub fn end(&self) -> String {
         match (self.result.as_str(), self.main_code) {
             ("exit-code" | "start-limit-hit", EXITED) => exit_status(self.main_status),
-            ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => format!("signal {}", signal::name(self.main_status)),
+            ("signal" | "core-dump" | "start-limit-hit", 2 | 3) => {
+                format!("signal {}", signal::short_name(self.main_status))
+            }
             (result, _) => result.to_owned(),
         }
     }

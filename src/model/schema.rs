@@ -9,8 +9,9 @@ mod manual;
 
 use serde_json::{Map, Value, json};
 
-use super::parse::grammar::{CAPABILITIES, SIGNALS};
+use super::parse::grammar::CAPABILITIES;
 use super::parse::{pass_through, probe, units};
+use crate::basic::signal;
 use crate::group_file::keys;
 use crate::group_file::keys::{Key, Kind, Shape};
 use crate::unit::Section;
@@ -137,7 +138,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Mode => json!({ "type": "string", "pattern": "^[0-7]{3,5}$" }),
         Kind::Signal => json!({ "anyOf": [
-            { "enum": SIGNALS },
+            { "enum": signal::NAMES },
             { "type": "string", "pattern": r"^SIGRTM(IN(\+[0-9]+)?|AX(-[0-9]+)?)$" },
         ] }),
         Kind::Word(words) => json!({ "enum": words }),

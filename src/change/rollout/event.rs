@@ -77,7 +77,7 @@ pub enum Reached {
 impl fmt::Display for Reached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Signalled(number) => return write!(f, "sent SIG{}", signal::name(*number)),
+            Self::Signalled(number) => return write!(f, "sent SIG{}", signal::short_name(*number)),
             Self::Forgotten => "failure forgotten",
             Self::Frozen => "frozen",
             Self::Thawed => "runs on",

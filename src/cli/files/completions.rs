@@ -138,7 +138,7 @@ fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn signals(current: &OsStr) -> Vec<CompletionCandidate> {
-    begin_with(current, signal::names().map(CompletionCandidate::new))
+    begin_with(current, signal::short_names().map(CompletionCandidate::new))
 }
 
 /// Groups and their processes, by their units where those are typed; instances once an `@` was typed, as there may be

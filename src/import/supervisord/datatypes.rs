@@ -1,7 +1,7 @@
 //! The values of options, as `supervisor.datatypes` reads them.
 
 use super::configparser::strip;
-use crate::model::SIGNALS;
+use crate::basic::signal;
 
 /// When a program that ended is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub fn signal(text: &str) -> Option<String> {
     if let Some(number) = integer(text, 10) {
         // The list begins with number 1.
         let at = usize::try_from(number).ok()?.checked_sub(1)?;
-        return SIGNALS.get(at).map(|name| (*name).to_owned());
+        return signal::NAMES.get(at).map(|name| (*name).to_owned());
     }
     let word = strip(text).to_uppercase();
     let name = if word.starts_with("SIG") { word } else { format!("SIG{word}") };
@@ -67,7 +67,7 @@ pub fn signal(text: &str) -> Option<String> {
         "SIGIOT" => "SIGABRT",
         name => name,
     };
-    SIGNALS.iter().chain(&["SIGRTMIN", "SIGRTMAX"]).find(|known| **known == name).map(|name| (*name).to_owned())
+    signal::NAMES.iter().chain(&["SIGRTMIN", "SIGRTMAX"]).find(|known| **known == name).map(|name| (*name).to_owned())
 }
 
 /// `exitcodes`: numbers with commas between them.

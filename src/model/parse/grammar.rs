@@ -1,41 +1,7 @@
 //! The grammars of single words that directives take.
 
+use crate::basic::signal;
 use crate::group_file::keys::Kind;
-
-/// Linux' signals by name; `SIGRTMIN+3` and the like are taken too.
-pub const SIGNALS: &[&str] = &[
-    "SIGHUP",
-    "SIGINT",
-    "SIGQUIT",
-    "SIGILL",
-    "SIGTRAP",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGKILL",
-    "SIGUSR1",
-    "SIGSEGV",
-    "SIGUSR2",
-    "SIGPIPE",
-    "SIGALRM",
-    "SIGTERM",
-    "SIGSTKFLT",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSTOP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGXCPU",
-    "SIGXFSZ",
-    "SIGVTALRM",
-    "SIGPROF",
-    "SIGWINCH",
-    "SIGIO",
-    "SIGPWR",
-    "SIGSYS",
-];
 
 /// The names of exit statuses in systemd.exec(5), "Process Exit Codes".
 pub const STATUSES: &[&str] = &[
@@ -166,8 +132,8 @@ pub fn word_is_valid(kind: Kind, word: &str) -> bool {
 /// The words of a kind, for suggestions.
 pub fn words(kind: Kind) -> impl Iterator<Item = &'static str> {
     let (first, second) = match kind {
-        Kind::Statuses => (STATUSES, SIGNALS),
-        Kind::Signal => (SIGNALS, [].as_slice()),
+        Kind::Statuses => (STATUSES, signal::NAMES),
+        Kind::Signal => (signal::NAMES, [].as_slice()),
         _ => (CAPABILITIES, [].as_slice()),
     };
     first.iter().chain(second).copied()
@@ -180,7 +146,7 @@ fn is_signal(text: &str) -> bool {
         let offset: Option<&str> = text.strip_prefix(prefix);
         offset.is_some_and(|offset| is_number(offset) && offset.parse::<u8>().is_ok_and(|offset| offset <= 30))
     };
-    SIGNALS.contains(&text)
+    signal::NAMES.contains(&text)
         || matches!(text, "SIGRTMIN" | "SIGRTMAX")
         || real_time("SIGRTMIN+")
         || real_time("SIGRTMAX-")
