@@ -6,6 +6,7 @@ pub mod diagnostic;
 pub mod fingerprint;
 #[cfg(feature = "cli")]
 pub mod local_time;
+pub mod os_error;
 pub mod scope;
 pub mod signal;
 pub mod suggest;

@@ -7,6 +7,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::basic::diagnostic::{Code, Diagnostic};
+use crate::basic::os_error::reason;
 
 /// What is larger isn't read: PID 1 waits for the generator.
 const SIZE_MAX: usize = 4 << 20;
@@ -60,10 +61,7 @@ pub fn not_a_file(path: &Path, kind: FileType) -> Diagnostic {
 pub fn words(error: Errno) -> String {
     match error {
         Errno::NOENT => "there is no such file".into(),
-        error => {
-            let text = std::io::Error::from(error).to_string();
-            text.split(" (os error").next().unwrap_or(&text).to_lowercase()
-        }
+        error => reason(error),
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getpid;
 use sd_notify::NotifyState;
 
-use super::failure::{Failure, Status, plain};
+use super::failure::{Failure, Status};
 use super::health;
 use super::health::Health;
 use super::poll;
@@ -28,6 +28,7 @@ use super::process::{Watched, Woken};
 use super::socket::{Socket, VARIABLES};
 use super::sys;
 use super::sys::{Away, Program, Signals};
+use crate::basic::os_error::reason;
 
 /// Signals that a stop begins with (`KillSignal=`): the watcher ends by them.
 /// All others, like a SIGHUP to the whole unit, aren't meant for it.
@@ -114,7 +115,7 @@ pub fn cannot_execute(name: &str, error: std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
         return Failure::new(Status::NOT_FOUND, format!("`{name}` wasn't found (or the interpreter it names)"));
     }
-    Failure::new(Status::NOT_EXECUTABLE, format!("`{name}` can't be executed: {}", plain(error)))
+    Failure::new(Status::NOT_EXECUTABLE, format!("`{name}` can't be executed: {}", reason(error)))
 }
 
 /// The pipe of `--fd N`. Without a service manager the command gets its

@@ -5,9 +5,9 @@
 //! timed out shows `status=75/TEMPFAIL`.
 
 use std::fmt;
-use std::io;
 
 use crate::basic::fingerprint::Unreadable;
+use crate::basic::os_error::reason;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +55,8 @@ impl Failure {
     }
 
     /// A system call that failed while doing `what` ("start the watcher").
-    pub fn system(what: impl fmt::Display, error: impl Into<io::Error>) -> Self {
-        let reason = plain(error);
-        Failure::new(Status::SYSTEM, format!("can't {what}: {reason}"))
+    pub fn system(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Failure::new(Status::SYSTEM, format!("can't {what}: {}", reason(error)))
     }
 
     /// The same failure with a line of help.
@@ -83,25 +82,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The text of a system error the way it reads inside a sentence:
-/// `connection refused`.
-pub fn plain(error: impl Into<io::Error>) -> String {
-    let text = error.into().to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_failure_is_one_sentence_and_its_help() {
-        let failure = Failure::system("read `/x`", io::Error::from(rustix::io::Errno::ACCESS));
+        let failure = Failure::system("read `/x`", rustix::io::Errno::ACCESS);
         assert_eq!(
             failure.help("look at its mode").to_string(),
             "copse-notify: can't read `/x`: permission denied\nhelp: look at its mode"

@@ -18,8 +18,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::failure::plain;
 use super::process::{Watched, Woken};
+use crate::basic::os_error::reason;
 
 /// A condition of the outside world.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ pub enum Miss {
 }
 
 impl Miss {
-    fn not_yet(error: impl Into<std::io::Error>) -> Miss {
-        Miss::NotYet(plain(error))
+    fn not_yet(error: impl fmt::Display) -> Miss {
+        Miss::NotYet(reason(error))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The group isn't generated.
+    /// The group is not generated.
     Error,
-    /// The group is generated, but probably not as meant.
+    /// The group is generated, but probably not as intended.
     Warning,
     /// Something was left out on purpose.
     Note,
@@ -25,25 +24,23 @@ impl fmt::Display for Severity {
 
 macro_rules! codes {
     ($($severity:ident { $($(#[doc = $doc:literal])+ $variant:ident $text:literal,)+ })+) => {
-        /// What kind of mistake a diagnostic is about.
+        /// The kind of a diagnostic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($($(#[doc = $doc])+ $variant,)+)+ }
 
         impl Code {
-            /// Every code there is.
             pub const ALL: &[Self] = &[$($(Self::$variant,)+)+];
 
-            /// The word that users see.
+            /// The word that users see, for example `unknown-key`.
             pub fn text(self) -> &'static str {
                 match self { $($(Self::$variant => $text,)+)+ }
             }
 
-            /// A sentence or two on what it means and what to do.
+            /// The meaning and the remedy, in a few sentences.
             pub fn explanation(self) -> &'static str {
                 match self { $($(Self::$variant => concat!($($doc, "\n"),+),)+)+ }
             }
 
-            /// Error, warning or note.
             pub fn severity(self) -> Severity {
                 match self { $($(Self::$variant => Severity::$severity,)+)+ }
             }

@@ -1,60 +1,81 @@
 //! A diagnostic for programs: one JSON object on one line.
 
-use serde_json::{Value, json};
+use std::path::Path;
+
+use serde::Serialize;
 
 use super::{At, Diagnostic, SourceLocation, steers};
 
-/// The diagnostic as one line of JSON, without a newline at its end.
-///
-/// ```json
-/// {"code":"unknown-key","column":1,"end":{"column":5,"line":2},"file":"/etc/copse/web.toml","help":"…","line":2,
-///  "message":"…","related":[{"column":1,"end":{…},"file":"…","line":7,"message":"…"}],"severity":"error"}
-/// ```
-///
 /// Lines and columns count from 1, columns in characters; `end` is the position after the last marked character. A
-/// diagnostic about a whole file has no `line`, `column` and `end`: they are null, as is `help` where there is none.
-pub fn render(diagnostic: &Diagnostic) -> String {
-    let mut object = match &diagnostic.at {
-        At::Location(place) => position(place),
-        At::Path(path) => json!({ "file": path.display().to_string(), "line": null, "column": null, "end": null }),
-    };
-    object["code"] = diagnostic.code.text().into();
-    object["severity"] = diagnostic.severity().to_string().into();
-    object["message"] = diagnostic.message.as_str().into();
-    object["help"] = diagnostic.help.as_deref().into();
-    object["related"] = diagnostic.related.iter().map(|(place, why)| related(place, why)).collect();
-    inert(&object.to_string())
+/// diagnostic about a whole file has neither: they are null.
+#[derive(Serialize)]
+struct Object<'d> {
+    code: &'static str,
+    column: Option<usize>,
+    end: Option<Position>,
+    file: String,
+    help: Option<&'d str>,
+    line: Option<usize>,
+    message: &'d str,
+    related: Vec<Related<'d>>,
+    severity: String,
 }
 
-fn related(place: &SourceLocation, why: &str) -> Value {
-    let mut object = position(place);
-    object["message"] = why.into();
-    object
+#[derive(Serialize)]
+struct Related<'d> {
+    column: usize,
+    end: Position,
+    file: String,
+    line: usize,
+    message: &'d str,
 }
 
-fn position(place: &SourceLocation) -> Value {
-    let (line, column) = place.line_column();
-    let (end_line, end_column) = SourceLocation { start: place.end.max(place.start), ..place.clone() }.line_column();
-    json!({
-        "file": place.path().display().to_string(),
-        "line": line,
-        "column": column,
-        "end": { "line": end_line, "column": end_column },
-    })
+#[derive(Serialize)]
+struct Position {
+    column: usize,
+    line: usize,
 }
 
-/// The same JSON with what could steer a terminal written as `\uXXXX`. Such characters are in strings only, and the
-/// ASCII ones but DEL are already escaped.
-fn inert(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if steers(c) {
-            text.push_str(&format!("\\u{:04x}", c as u32));
-        } else {
-            text.push(c);
-        }
+impl From<(usize, usize)> for Position {
+    fn from((line, column): (usize, usize)) -> Self {
+        Self { column, line }
     }
-    text
+}
+
+/// The diagnostic as one line of JSON, without a newline at its end.
+pub fn render(diagnostic: &Diagnostic) -> String {
+    let location = match &diagnostic.at {
+        At::Location(location) => Some(location),
+        At::Path(_) => None,
+    };
+    let start = location.map(SourceLocation::line_column);
+    let object = Object {
+        code: diagnostic.code.text(),
+        column: start.map(|(_, column)| column),
+        end: location.map(|location| location.end_line_column().into()),
+        file: shown(&diagnostic.path()),
+        help: diagnostic.help.as_deref(),
+        line: start.map(|(line, _)| line),
+        message: &diagnostic.message,
+        related: diagnostic.related.iter().map(related).collect(),
+        severity: diagnostic.severity().to_string(),
+    };
+    inert(&serde_json::to_string(&object).expect("it has no map"))
+}
+
+fn related((location, message): &(SourceLocation, String)) -> Related<'_> {
+    let (line, column) = location.line_column();
+    Related { column, end: location.end_line_column().into(), file: shown(location.path()), line, message }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The same JSON with what could steer a terminal written as `\uXXXX`. Such characters stand in strings only, and the
+/// ASCII ones but DEL are escaped already.
+fn inert(json: &str) -> String {
+    json.chars().map(|c| if steers(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Diagnostics on the terminal, in a pipe, or for programs.
 
 use super::exit::Exit;
-use crate::basic::diagnostic;
 use crate::basic::diagnostic::one_line;
+use crate::basic::os_error::{reason, without_number};
 use crate::basic::terminal::{ColorChoice, columns};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -165,7 +165,7 @@ pub(crate) fn passing(scope: Scope) -> &'static str {
 
 /// Says on the standard error what went wrong with the command itself.
 pub(crate) fn complain(what: std::fmt::Arguments<'_>) {
-    say(&format!("copse: {}", diagnostic::one_line(&diagnostic::without_number(&what.to_string()))));
+    say(&format!("copse: {}", one_line(&without_number(&what.to_string()))));
 }
 
 /// Writes a line to the standard error. Whose terminal is gone is told nothing, and loses nothing.
@@ -186,15 +186,8 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Exit {
     let path = one_line(&path.display().to_string());
     let denied = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
     match denied {
-        true => complain(format_args!("you may not write `{path}`: {}", words(error))),
-        false => complain(format_args!("`{path}` can't be written: {}", words(error))),
+        true => complain(format_args!("you may not write `{path}`: {}", reason(error))),
+        false => complain(format_args!("`{path}` can't be written: {}", reason(error))),
     }
     if error.kind() == io::ErrorKind::PermissionDenied { Exit::NotAllowed } else { Exit::Failed }
-}
-
-/// The error in the system's words, without its number.
-fn words(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    text.to_lowercase()
 }

@@ -68,7 +68,7 @@ fn look_for(outcome: &mut Outcome, machine: &dyn missing::Machine) {
 /// How many diagnostics were only counted.
 fn left_out(loaded: &Loaded) -> usize {
     let Outcome { groups, diagnostics } = &loaded.outcome;
-    groups.iter().map(|group| group.diagnostics.left_out()).sum::<usize>() + diagnostics.left_out()
+    groups.iter().map(|group| group.diagnostics.omitted()).sum::<usize>() + diagnostics.omitted()
 }
 
 /// `2 errors, 1 warning in 1 of 3 groups`

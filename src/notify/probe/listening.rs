@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::process::Pid;
 
 use super::Miss;
-use crate::notify::failure::plain;
+use crate::basic::os_error::reason;
 
 /// `TCP_LISTEN` in the `st` column.
 const LISTEN: &str = "0A";
@@ -80,7 +80,7 @@ fn listeners(proc: &Path, port: u16) -> Result<BTreeSet<String>, Miss> {
                 continue;
             }
             Err(error) => {
-                return Err(Miss::NotYet(format!("can't read {table}: {}", plain(error))));
+                return Err(Miss::NotYet(format!("can't read {table}: {}", reason(error))));
             }
         };
         for line in text.lines().skip(1) {
