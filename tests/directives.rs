@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use copse::unit::Section;
 use copse::unit::directives;
-use copse::unit::directives::Systemd;
+use copse::unit::directives::{Merge, Systemd};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 #[path = "directives/manual.rs"]
@@ -21,12 +21,29 @@ const SUITES: [(&str, u32); 4] = [("bullseye", 247), ("bookworm", 252), ("trixie
 const SECTIONS: [Section; 5] = [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice];
 
 const HEAD: &str = "\
-# Section, directive, the systemd version it appeared in (0: before the manual pages began to say so),
-# and, where it was dropped, the first tested version without it. Made by tests/directives/make: don't edit.
+# The directives that copse can write: section, name, the systemd version it appeared in (0: before the manual pages
+# began to say so), the first tested version without it (-: none), how several assignments merge, what a change needs.
+# tests/directives/make writes the first four from what systemd prints; a new directive gets a ? in the other two.
 ";
 
-/// The directives that one version of systemd takes: (section, directive).
-type Dump = BTreeSet<(String, String)>;
+/// The directives that one version of systemd takes: (section, directive), with the form of the value.
+type Dump = BTreeMap<(String, String), String>;
+
+/// Forms of which a later assignment replaces the earlier one, as far as they say it.
+const SINGLE: &[&str] = &[
+    "ACTION",
+    "BOOLEAN",
+    "CPUWEIGHT",
+    "INTEGER",
+    "LEVEL",
+    "MODE",
+    "NANOSECONDS",
+    "SECONDS",
+    "SIGNAL",
+    "STRING",
+    "UNSIGNED",
+    "WEIGHT",
+];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -75,14 +92,14 @@ fn dump(suite: &str, version: u32) -> Result<Dump, Failed> {
     for line in text.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             section = name;
-        } else if let Some((directive, _)) = line.split_once('=')
+        } else if let Some((directive, form)) = line.split_once('=')
             && SECTIONS.iter().any(|known| known.text() == section)
         {
-            dump.insert((section.to_owned(), directive.to_owned()));
+            dump.insert((section.to_owned(), directive.to_owned()), form.to_owned());
         }
     }
     // A dump in another format must not look like a systemd that takes nothing.
-    if dump.len() < 600 || SECTIONS.iter().any(|section| !dump.iter().any(|(found, _)| found == section.text())) {
+    if dump.len() < 600 || SECTIONS.iter().any(|section| !dump.keys().any(|(found, _)| found == section.text())) {
         return Err(format!("systemd {version} printed only {} directives", dump.len()).into());
     }
     Ok(dump)
@@ -107,17 +124,24 @@ fn section_named(name: &str) -> Section {
     SECTIONS.into_iter().find(|section| section.text() == name).expect("dumps are filtered by section")
 }
 
-/// What this version takes, the table knows for it; what it doesn't take, the table doesn't.
+/// The table knows for this version what it takes, and nothing else; and a value of one part isn't a list.
 fn compare(suite: &str, version: u32) -> Result<(), Failed> {
     let taken = dump(suite, version)?;
     let systemd = Systemd { version };
     let mut wrong = String::new();
-    for (section, directive) in taken.union(&table()) {
-        let really = taken.contains(&(section.clone(), directive.clone()));
+    for (section, directive) in taken.keys().chain(table().keys()).collect::<BTreeSet<_>>() {
+        let form = taken.get(&(section.clone(), directive.clone()));
+        let really = form.is_some();
         let said = systemd.knows(section_named(section), directive);
         if really != said {
             let since = directives::since(section_named(section), directive);
             let _ = writeln!(wrong, "[{section}] {directive}=: taken: {really}, table: {said} (since {since:?})");
+        }
+        let merge = directives::merge(section, directive);
+        let single = form.is_some_and(|form| SINGLE.contains(&form.as_str()));
+        let list = form.is_some_and(|form| form.contains("[...]") || form == "CONDITION");
+        if single && merge != Merge::Last || list && merge == Merge::Last {
+            let _ = writeln!(wrong, "[{section}] {directive}=: takes {}, table: {merge:?}", form.unwrap());
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(format!("systemd {version} (tests/directives/make?)\n{wrong}").into()) }
@@ -126,32 +150,33 @@ fn compare(suite: &str, version: u32) -> Result<(), Failed> {
 /// Every line of the table is taken by at least one of the four.
 fn nothing_made_up() -> Result<(), Failed> {
     let known: Dump = all_dumps()?.into_values().flatten().collect();
-    let made_up: Vec<_> = table().difference(&known).cloned().collect();
+    let made_up: Vec<_> = table().into_keys().filter(|directive| !known.contains_key(directive)).collect();
     if made_up.is_empty() { Ok(()) } else { Err(format!("no systemd takes: {made_up:?}").into()) }
 }
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/unit/directives.tsv");
 
-/// The names in the committed table.
+/// The directives in the committed table, each with the cells that no systemd prints: how it merges, what a change needs.
 fn table() -> Dump {
     let text = std::fs::read_to_string(TABLE).expect("the table is committed");
-    let names = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut cells = line.split('\t').map(str::to_owned);
-        Some((cells.next()?, cells.next()?))
+    let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let cells: Vec<&str> = line.splitn(5, '\t').collect();
+        Some(((cells.first()?.to_string(), cells.get(1)?.to_string()), cells.get(4)?.to_string()))
     });
-    names.collect()
+    rows.collect()
 }
 
 /// Makes the table: which versions take a directive is theirs to say; the exact number is taken from the manual pages
 /// where it agrees with that, else it is the first of the four that takes it.
 fn write_table(pages: &Path) -> Result<(), Failed> {
     let dumps = all_dumps()?;
-    let everything: Dump = dumps.values().flatten().cloned().collect();
+    let everything: BTreeSet<_> = dumps.values().flat_map(BTreeMap::keys).collect();
+    let table = table();
     let numbers: BTreeMap<&str, _> =
         SECTIONS.into_iter().map(|section| (section.text(), manual::versions(pages, section))).collect();
     let mut text = HEAD.to_owned();
     for key @ (section, directive) in &everything {
-        let taken: Vec<(u32, bool)> = dumps.iter().map(|(version, dump)| (*version, dump.contains(key))).collect();
+        let taken: Vec<(u32, bool)> = dumps.iter().map(|(version, dump)| (*version, dump.contains_key(*key))).collect();
         let first = taken.iter().position(|(_, taken)| *taken).expect("it came from a dump");
         // Later than the last version without it, and not later than the first with it.
         let (above, upto) = (first.checked_sub(1).map_or(0, |before| taken[before].0), taken[first].0);
@@ -165,8 +190,10 @@ fn write_table(pages: &Path) -> Result<(), Failed> {
                 upto
             }
         };
-        let dropped = taken[first..].iter().find(|(_, taken)| !taken).map(|(version, _)| format!("\t{version}"));
-        let _ = writeln!(text, "{section}\t{directive}\t{since}{}", dropped.unwrap_or_default());
+        let dropped = taken[first..].iter().find(|(_, taken)| !taken).map(|(version, _)| version.to_string());
+        let dropped = dropped.as_deref().unwrap_or("-");
+        let by_hand = table.get(*key).map_or("?\t?", String::as_str);
+        let _ = writeln!(text, "{section}\t{directive}\t{since}\t{dropped}\t{by_hand}");
     }
     Ok(std::fs::write(TABLE, text)?)
 }

@@ -169,12 +169,12 @@ fn probes(others: &[&str]) -> Value {
 
 /// The directives that can be passed through to a section.
 fn directives(section: Section) -> Value {
-    let taken = directives::directives(section).filter(|(name, _, _)| pass_through::refused(section, name).is_none());
+    let taken = directives::directives(section).filter(|row| pass_through::refused(section, row.name).is_none());
     let form = json!({ "$ref": "#/definitions/directive" });
-    let properties = taken.map(|(name, since, removed)| {
-        let since = if since > 0 { format!("Since systemd {since}. ") } else { String::new() };
-        let removed = removed.map(|removed| format!("Gone in systemd {removed}.")).unwrap_or_default();
-        (name.to_owned(), with_description(form.clone(), (since + &removed).trim_end().to_owned()))
+    let properties = taken.map(|row| {
+        let since = if row.since > 0 { format!("Since systemd {}. ", row.since) } else { String::new() };
+        let removed = row.removed.map(|removed| format!("Gone in systemd {removed}.")).unwrap_or_default();
+        (row.name.to_owned(), with_description(form.clone(), (since + &removed).trim_end().to_owned()))
     });
     let mut schema = table(properties.collect());
     // For other programs: systemd ignores them.

@@ -1,7 +1,8 @@
-//! Facts about systemd's versions: which directive since when.
+//! Facts about systemd's directives: which version has them, how assignments merge, what a change needs.
 //!
-//! The table is made from what four versions print about themselves (`tests/directives/make`), and held against them
-//! by `tests/directives.rs`.
+//! The rows were made from what four versions print about themselves (`tests/directives/make`), and `tests/directives.rs`
+//! compares them with these versions. How assignments merge is from systemd's load-fragment-gperf.gperf.in. What a change
+//! needs was measured on 252, 257 and 262 where the manual pages do not say it (the situations `a_daemon_reload_…`).
 
 use std::sync::LazyLock;
 
@@ -16,103 +17,135 @@ pub struct Systemd {
 }
 
 impl Systemd {
-    /// The newest version that copse was tested with: what is assumed where none can be found.
+    /// The newest tested version; assumed if none can be found.
     pub const NEWEST: Self = Self { version: 262 };
     /// The oldest that works.
     pub const OLDEST: Self = Self { version: 247 };
 
-    /// Whether this version takes `directive` in `section`. Names are case-sensitive, as in systemd.
-    ///
-    /// What no version is known to have isn't known to any, also not to one newer than [`Self::NEWEST`].
+    /// True if this version has `directive` in `section`. Names are case-sensitive, as in systemd. A directive without a
+    /// row is unknown to every version, including ones newer than [`Self::NEWEST`].
     pub fn knows(self, section: Section, directive: &str) -> bool {
-        row(section, directive)
+        find(section.text(), directive)
             .is_some_and(|row| row.since <= self.version && row.removed.is_none_or(|removed| self.version < removed))
     }
 }
 
-/// Section, directive, the version it appeared in, and, where there is one, the version without it: separated by
-/// tabs, sorted by bytes. Comments sort before everything, so that they needn't be taken out.
+/// How several assignments of a directive become its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// The last one counts; an empty one restores the default.
+    Last,
+    /// All count, in order; an empty one drops those before it.
+    List,
+    /// The words of all count, in any order; an empty one changes nothing. Dependencies are such.
+    Set,
+    /// The last assignment of each variable counts; an empty one drops those before it.
+    Variables,
+}
+
+/// What a changed directive needs before it is in force, the least first.
+///
+/// A daemon-reload reads a unit's definition again while its processes run on. A setting that systemd looks up when
+/// something happens (a process exits, a stop is requested, a limit is checked) is in force from then on. A setting that
+/// is handed to a process or to the kernel at the start stays as it was until the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// A daemon-reload.
+    DaemonReload,
+    /// A restart of the unit.
+    Restart,
+    /// A new socket, with its services stopped meanwhile (systemd.socket(5)).
+    Rebind,
+}
+
+/// Tab-separated and sorted by bytes, behind its comments; the first comment names the columns.
 const TABLE: &str = include_str!("directives.tsv");
 
-/// A line of the table.
+/// A row of the table. The generator looks up some twenty for each unit, and needs only the versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
+pub struct Row {
     section: &'static str,
-    directive: &'static str,
-    since: u32,
-    removed: Option<u32>,
+    /// The name, without `=`.
+    pub name: &'static str,
+    /// The version that it appeared in. 0 if it is older than the manual pages record; if they disagree with what systemd
+    /// takes, the first tested version that takes it.
+    pub since: u32,
+    /// The first tested version without it.
+    pub removed: Option<u32>,
+    merge: &'static str,
+    effect: &'static str,
 }
 
 impl Row {
     fn parse(line: &'static str) -> Option<Self> {
-        let mut cells = line.split('\t');
-        let (section, directive) = (cells.next()?, cells.next()?);
-        let since = cells.next()?.parse().ok()?;
-        Some(Self { section, directive, since, removed: cells.next().and_then(|cell| cell.parse().ok()) })
+        let (section, rest) = line.split_once('\t')?;
+        let (name, rest) = rest.split_once('\t')?;
+        let (since, rest) = rest.split_once('\t')?;
+        let (removed, rest) = rest.split_once('\t')?;
+        let (merge, effect) = rest.split_once('\t')?;
+        Some(Self { section, name, since: since.parse().ok()?, removed: removed.parse().ok(), merge, effect })
     }
 }
 
-/// All rows, sorted. Read once: a generator asks some twenty times for each unit.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| TABLE.lines().filter_map(Row::parse).collect());
 
-/// The rows from the first on that doesn't sort before `section` and `directive`.
-fn rows_from(section: &str, directive: &str) -> &'static [Row] {
-    let start = ROWS.partition_point(|row| (row.section, row.directive) < (section, directive));
-    &ROWS[start..]
+/// The row of a directive that some version up to [`Systemd::NEWEST`] has. Names are case-sensitive.
+pub fn find(section: &str, name: &str) -> Option<&'static Row> {
+    let index = ROWS.binary_search_by(|row| (row.section, row.name).cmp(&(section, name))).ok()?;
+    Some(&ROWS[index])
 }
 
-fn row(section: Section, directive: &str) -> Option<Row> {
-    let found = *rows_from(section.text(), directive).first()?;
-    (found.section == section.text() && found.directive == directive).then_some(found)
-}
-
-/// The version of systemd in which `directive` appeared in `section`; `None` if no version up to
-/// [`Systemd::NEWEST`] has it. Names are case-sensitive.
-///
-/// 0 where it is older than the manual pages remember; where they disagree with what a systemd takes, the first
-/// tested version that takes it.
+/// The version in which `directive` appeared in `section`, as [`Row::since`]; `None` if no version has it.
 pub fn since(section: Section, directive: &str) -> Option<u32> {
-    row(section, directive).map(|row| row.since)
+    find(section.text(), directive).map(|row| row.since)
 }
 
-/// The directive of `section` that `directive` was most likely meant to be; never one that newer versions dropped.
+/// How several assignments of a directive merge. Without a row it is a list: a line more is then a difference, whichever
+/// of them counts.
+pub fn merge(section: &str, directive: &str) -> Merge {
+    match find(section, directive).map(|row| row.merge) {
+        Some("last") => Merge::Last,
+        Some("set") => Merge::Set,
+        Some("variables") => Merge::Variables,
+        _ => Merge::List,
+    }
+}
+
+/// What a change of a directive needs. Without a row it is a restart, unless the unit has no process.
+pub fn effect(section: &str, directive: &str) -> Effect {
+    match (find(section, directive).map(|row| row.effect), section) {
+        (Some("daemon-reload"), _) | (None, "Slice" | "Timer") => Effect::DaemonReload,
+        (Some("rebind"), _) | (None, "Socket") => Effect::Rebind,
+        _ => Effect::Restart,
+    }
+}
+
+/// All directives of `section`, sorted by name.
+pub fn directives(section: Section) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| row.section == section.text())
+}
+
+/// The names of `section` that no tested version has dropped.
+fn current(section: Section) -> impl Iterator<Item = &'static str> {
+    directives(section).filter(|row| row.removed.is_none()).map(|row| row.name)
+}
+
+/// The directive of `section` that is most like `directive`; never one that newer versions dropped.
 pub fn nearest(section: Section, directive: &str) -> Option<&'static str> {
-    suggest::nearest(directive, lasting(section))
+    suggest::nearest(directive, current(section))
 }
 
-/// The directive of `section` that is the same word: `OOMScoreAdjust` for `oom-score-adjust`. Never one that newer
+/// The directive of `section` that is spelled differently: `OOMScoreAdjust` for `oom-score-adjust`. Never one that newer
 /// versions dropped.
 pub fn spelled(section: Section, word: &str) -> Option<&'static str> {
-    lasting(section).find(|name| suggest::same_word(name, word))
+    current(section).find(|name| suggest::same_word(name, word))
 }
 
-/// All directives of `section`: each with the version it appeared in, as [`since`] tells it, and the first tested
-/// version that has dropped it.
-pub fn directives(section: Section) -> impl Iterator<Item = (&'static str, u32, Option<u32>)> {
-    let all = rows_from(section.text(), "").iter().take_while(move |row| row.section == section.text());
-    all.map(|row| (row.directive, row.since, row.removed))
-}
-
-/// The names of those that no tested version has dropped.
-fn lasting(section: Section) -> impl Iterator<Item = &'static str> {
-    directives(section).filter(|(_, _, removed)| removed.is_none()).map(|(name, _, _)| name)
-}
-
-/// All directives that some version knows.
-#[cfg(test)]
-pub fn all() -> impl Iterator<Item = (Section, &'static str)> {
-    ROWS.iter().flat_map(|row| {
-        sections_of(row.directive)
-            .filter(|section| section.text() == row.section)
-            .map(|section| (section, row.directive))
-    })
-}
-
-/// The sections that take `directive`, in the order of [`Section`].
+/// The sections that have `directive`, in the order of [`Section`].
 pub fn sections_of(directive: &str) -> impl Iterator<Item = Section> {
     [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice]
         .into_iter()
-        .filter(move |section| row(*section, directive).is_some())
+        .filter(move |section| find(section.text(), directive).is_some())
 }
 
 #[cfg(test)]
@@ -142,14 +175,53 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_found_by_its_name() {
-        let all: Vec<Row> = ROWS.clone();
-        assert!(all.len() > 700 && all.len() == TABLE.lines().filter(|line| !line.starts_with('#')).count());
-        assert!(all.is_sorted_by(|a, b| (a.section, a.directive) < (b.section, b.directive)));
-        for expected in all {
-            let section = sections_of(expected.directive).find(|section| section.text() == expected.section);
-            assert_eq!(section.and_then(|section| row(section, expected.directive)), Some(expected));
-            assert!(expected.removed.is_none_or(|removed| expected.since < removed), "{expected:?}");
+    fn every_row_is_complete_and_found_by_its_name() {
+        assert!(ROWS.len() > 700 && ROWS.len() == TABLE.lines().filter(|line| !line.starts_with('#')).count());
+        assert!(ROWS.is_sorted_by(|a, b| (a.section, a.name) < (b.section, b.name)));
+        for row in ROWS.iter() {
+            let section = sections_of(row.name).find(|section| section.text() == row.section);
+            assert_eq!(section.and_then(|section| find(section.text(), row.name)), Some(row));
+            assert!(row.removed.is_none_or(|removed| row.since < removed), "{row:?}");
+            assert!(["last", "list", "set", "variables"].contains(&row.merge), "{row:?}");
+            assert!(["daemon-reload", "restart", "rebind"].contains(&row.effect), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_change_needs() {
+        for (section, name, effect) in [
+            ("Unit", "Description", Effect::DaemonReload),
+            ("Unit", "OnFailure", Effect::DaemonReload),
+            ("Unit", "StartLimitBurst", Effect::DaemonReload),
+            ("Unit", "JoinsNamespaceOf", Effect::Restart),
+            ("Service", "Restart", Effect::DaemonReload),
+            ("Service", "RestartSec", Effect::DaemonReload),
+            ("Service", "TimeoutStopSec", Effect::DaemonReload),
+            ("Service", "KillSignal", Effect::DaemonReload),
+            ("Service", "ExecStop", Effect::DaemonReload),
+            ("Service", "ExecReload", Effect::DaemonReload),
+            ("Service", "MemoryMax", Effect::DaemonReload),
+            ("Service", "MemorySwapMax", Effect::DaemonReload),
+            ("Service", "MemoryPressureWatch", Effect::Restart),
+            ("Service", "MemoryDenyWriteExecute", Effect::Restart),
+            ("Service", "WatchdogSec", Effect::Restart),
+            ("Service", "Environment", Effect::Restart),
+            ("Service", "EnvironmentFile", Effect::Restart),
+            ("Service", "LoadCredential", Effect::Restart),
+            ("Service", "LimitNOFILE", Effect::Restart),
+            ("Service", "Slice", Effect::Restart),
+            ("Service", "RestrictRealtime", Effect::Restart),
+            ("Service", "RuntimeDirectoryMode", Effect::Restart),
+            ("Service", "RuntimeDirectoryPreserve", Effect::DaemonReload),
+            ("Service", "OfTomorrow", Effect::Restart),
+            ("Slice", "MemoryMax", Effect::DaemonReload),
+            ("Timer", "OnCalendar", Effect::DaemonReload),
+            ("Socket", "ListenStream", Effect::Rebind),
+            ("Socket", "SocketMode", Effect::Rebind),
+            ("Socket", "FileDescriptorName", Effect::Rebind),
+            ("Socket", "MaxConnections", Effect::DaemonReload),
+        ] {
+            assert_eq!(super::effect(section, name), effect, "[{section}] {name}");
         }
     }
 

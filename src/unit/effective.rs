@@ -15,13 +15,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::lines::{Line, lines};
 use super::name::{drop_in_directories, template_of};
 use super::overrides::Overrides;
 use super::{Entry, UnitTree};
 use crate::basic::diagnostic::SourceFile;
 
-use self::merge::Merge;
+use self::merge::Merger;
 
 /// All files that have a say about the units of a group.
 #[derive(Debug, Default)]
@@ -148,7 +147,7 @@ impl<'t> Definitions<'t> {
         }
         // A static template of copse's own has only drop-ins here; its file is the same before and after.
         files.insert(0, file.unwrap_or_default());
-        let mut merge = Merge::default();
+        let mut merge = Merger::default();
         files.into_iter().for_each(|text| merge.file(text));
         let mut definition =
             Definition { directives: merge.directives(), masked: file.is_some_and(|text| text.trim().is_empty()) };
