@@ -26,6 +26,7 @@ pub mod private_socket;
 mod properties;
 pub mod proxy;
 pub mod readiness;
+pub mod state;
 pub mod transport;
 pub mod unit;
 

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::plan::Reason;
 use crate::manager::details::Details;
-use crate::manager::unit::Listed;
+use crate::manager::state::{ActiveState, JobType};
+use crate::manager::unit::UnitInfo;
 
 /// A member of a group, as it is now.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Row {
     /// Which.
     pub member: Member,
     /// Its states in systemd's words.
-    pub listed: Listed,
+    pub listed: UnitInfo,
     /// The rest, where it was asked for.
     pub details: Option<Details>,
     /// What that means.
@@ -41,7 +42,7 @@ pub struct Row {
 
 impl Row {
     /// What is seen of a member; nothing is compared with its file yet.
-    pub fn new(member: Member, listed: Listed, details: Option<Details>) -> Self {
+    pub fn new(member: Member, listed: UnitInfo, details: Option<Details>) -> Self {
         let state = State::of(&member, &listed, details.as_ref());
         Self { member, listed, details, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
     }
@@ -125,21 +126,18 @@ pub struct Resources {
 
 /// The word about a group, and what it rests on.
 pub fn judge(whole: &Whole, rows: &[Row]) -> (Verdict, Option<String>) {
-    let starting = |listed: &Listed| {
-        listed.active_state == "activating" || matches!(listed.job.as_deref(), Some("start" | "restart"))
-    };
     if whole.gave_up {
         return (Verdict::Failed, named(rows, is_failed, "failed").map(|what| format!("stopped when {what}")));
     }
-    if starting(&whole.target) || starting(&whole.gate) {
+    if whole.target.is_starting() || whole.gate.is_starting() {
         let text = Some(whole.waits_for.clone()).filter(|text| !text.is_empty());
         return (Verdict::Starting, text);
     }
-    if whole.target.is_up() && whole.target.job.as_deref() != Some("stop") {
+    if whole.target.is_up() && whole.target.job != Some(JobType::Stop) {
         return of_active(rows);
     }
     let of_setup = |row: &Row| row.member.kind == Kind::Setup && is_failed(row);
-    if whole.gate.active_state == "failed" || rows.iter().any(of_setup) {
+    if whole.gate.active == ActiveState::Failed || rows.iter().any(of_setup) {
         return (Verdict::Failed, Some(start_failed(rows)));
     }
     if whole.target.is_up() || rows.iter().any(|row| row.state == State::Stopping) {

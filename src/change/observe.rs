@@ -31,7 +31,8 @@ use crate::generator::load::GroupOutcome;
 use crate::group_file::discover::Source;
 use crate::manager::Connected;
 use crate::manager::details::{Details, details};
-use crate::manager::unit::Listed;
+use crate::manager::state::JobType;
+use crate::manager::unit::UnitInfo;
 use crate::model::{Context, Group};
 use crate::state::history;
 use crate::state::history::{History, Overrides};
@@ -89,7 +90,7 @@ pub struct Seen {
     /// Members of the file, then what else is part of the target.
     pub members: Vec<Member>,
     /// The states of all of them, and of the target.
-    pub listed: HashMap<String, Listed>,
+    pub listed: HashMap<String, UnitInfo>,
     /// Their properties, and those of the holder of shared directories.
     pub details: HashMap<String, Details>,
 }
@@ -190,11 +191,7 @@ impl<'s> Observer<'s> {
         let target = name::target(self.group);
         let listed = seen.listed.get(&target);
         let mut looked = Looked::default();
-        let active = listed.is_some_and(|row| {
-            row.is_up() && row.job.as_deref() != Some("stop")
-                || row.active_state == "activating"
-                || matches!(row.job.as_deref(), Some("start" | "restart"))
-        });
+        let active = listed.is_some_and(|row| row.is_up() && row.job != Some(JobType::Stop) || row.is_starting());
         let unread = match &self.past {
             Some(past) => past.is_unread(&self.now.definitions),
             None => self.on_disk_differs(),
@@ -224,7 +221,7 @@ impl<'s> Observer<'s> {
     fn unit(&self, member: &Member, seen: &Seen, looked: &mut Looked) -> Observed {
         let nothing = Details::default();
         let details = seen.details.get(&member.unit).unwrap_or(&nothing);
-        let listed = seen.listed.get(&member.unit).cloned().unwrap_or_else(|| Listed::absent(&member.unit));
+        let listed = seen.listed.get(&member.unit).cloned().unwrap_or_else(|| UnitInfo::absent(&member.unit));
         let state = State::of(member, &listed, Some(details));
         let generator = self.notes.directories.generator.clone().unwrap_or_default();
         let gone = !member.defined && Path::new(&details.fragment).starts_with(generator);
@@ -319,7 +316,7 @@ impl<'s> Observer<'s> {
             (holder.clone(), "shared directories"),
         ];
         let whole = |(unit, label): (String, &str)| {
-            let up = seen.listed.get(&unit).is_some_and(Listed::is_up);
+            let up = seen.listed.get(&unit).is_some_and(UnitInfo::is_up);
             let loaded = self.loaded(&unit);
             let details = seen.details.get(&unit).filter(|_| unit == holder && up);
             let started =

@@ -110,7 +110,7 @@ impl Rollout<'_> {
 
     /// A step that succeeded stays active, and is run again by a reload, so that nothing restarts.
     async fn run_setup(&self, subject: &Subject) -> Result<Reached, Stop> {
-        let up = self.list(&[&subject.unit]).await?.first().is_some_and(crate::manager::unit::Listed::is_up);
+        let up = self.list(&[&subject.unit]).await?.first().is_some_and(crate::manager::unit::UnitInfo::is_up);
         let reached = match up {
             true => self.reload(subject).await?,
             false => self.bring_up(Kind::Start, subject).await?,

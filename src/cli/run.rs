@@ -41,6 +41,7 @@ use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
 use crate::import::procfile::Formation;
 use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::state::LoadState;
 use crate::manager::{Connected, LOG_IN, NOT_BOOTED, is_booted};
 use crate::unit::name;
 
@@ -188,8 +189,8 @@ async fn begin(jobs: &Jobs, place: &Workspace, prepared: &Prepared, keeper: &str
     systemd.reload().await.map_err(|error| error.to_string())?;
     let target = name::target(&place.name);
     let rows = systemd.list(&[&target]).await.map_err(|error| error.to_string())?;
-    match rows.first().map(|row| row.load_state.as_str()) {
-        Some("loaded") => Ok(()),
+    match rows.first().map(|row| &row.load) {
+        Some(LoadState::Loaded) => Ok(()),
         _ => Err(format!("{target} wasn't made; is copse-generator installed for this service manager?")),
     }
 }

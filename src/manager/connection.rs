@@ -15,6 +15,7 @@ use zbus::{Connection, MatchRule, Message, MessageStream};
 
 use super::error::is_passing;
 use super::proxy::{MANAGER, MANAGER_PATH, ManagerProxy, SERVICE};
+use super::state::JobResult;
 use super::transport::{Unreachable, Way, reach};
 use super::unit::unit_path;
 use crate::basic::scope::Scope;
@@ -61,8 +62,7 @@ pub struct EndedJob {
     pub id: u32,
     /// The unit it was for.
     pub unit: String,
-    /// How it ended: `done`, `failed`, `canceled`, `timeout`, `dependency`, `skipped`, …
-    pub result: String,
+    pub result: JobResult,
 }
 
 /// What comes of listening.
@@ -189,7 +189,7 @@ impl Connected {
         let job = |signal: &Message| {
             let (id, _, unit, result): (u32, zbus::OwnedObjectPath, String, String) =
                 signal.body().deserialize().ok()?;
-            Some(EndedJob { id, unit, result })
+            Some(EndedJob { id, unit, result: JobResult::from(&*result) })
         };
         self.follow(rule, job, hear).await
     }

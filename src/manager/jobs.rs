@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use zbus::OwnedObjectPath;
 
+use super::state::{JobResult, JobType};
 use super::unit::Monotonic;
 use super::{Connected, EndedJob, connection, is_passing};
 
@@ -41,8 +42,7 @@ pub struct Job {
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// systemd's word: `done`, `failed`, `canceled`, `timeout`, `dependency`, `skipped`, …
-    Result(String),
+    Result(JobResult),
     /// It is over; how, wasn't heard.
     Unheard,
 }
@@ -51,7 +51,7 @@ impl End {
     /// Whether the unit's state has to tell, or is what was wanted.
     pub fn may_be_good(&self) -> bool {
         match self {
-            Self::Result(result) => matches!(result.as_str(), "done" | "skipped"),
+            Self::Result(result) => matches!(result, JobResult::Done | JobResult::Skipped),
             Self::Unheard => true,
         }
     }
@@ -77,7 +77,7 @@ struct Ends {
     /// Jobs that somebody is going to wait for.
     awaited: HashSet<u32>,
     /// How they ended; while something is being asked, how any job ended.
-    results: HashMap<u32, String>,
+    results: HashMap<u32, JobResult>,
 }
 
 impl Heard {
@@ -157,7 +157,7 @@ impl Jobs {
             // These wait for it. Two values of one moment aren't needed: the job comes before the start that it makes.
             let started = self.systemd.unit_property(unit, "InactiveExitTimestampMonotonic").await.map(Monotonic)?;
             let row = self.systemd.list(&[unit]).await?.into_iter().next();
-            match unheard(kind, row.as_ref().and_then(|row| row.job.as_deref()), started >= began) {
+            match unheard(kind, row.as_ref().and_then(|row| row.job.as_ref()), started >= began) {
                 Unheard::Asked => {
                     let (id, _): (u32, OwnedObjectPath) = self.systemd.unit_property(unit, "Job").await?;
                     if id != 0 {
@@ -198,7 +198,7 @@ impl Jobs {
         self.end(&job).await
     }
 
-    fn take(&self, job: &Job) -> Option<String> {
+    fn take(&self, job: &Job) -> Option<JobResult> {
         let mut ends = self.heard.ends();
         let result = ends.results.remove(&job.id)?;
         ends.awaited.remove(&job.id);
@@ -228,11 +228,13 @@ enum Unheard {
 
 /// What a unit that has this `job`, and whether it was started meanwhile, say about a request that nobody answered. Only a
 /// restart does harm when it comes twice; what was restarted and is over has to be up.
-fn unheard(kind: Kind, job: Option<&str>, started: bool) -> Unheard {
+fn unheard(kind: Kind, job: Option<&JobType>, started: bool) -> Unheard {
     match (kind, job) {
-        (Kind::Start, Some("start" | "restart")) | (Kind::Stop, Some("stop")) => Unheard::Asked,
+        (Kind::Start, Some(JobType::Start | JobType::Restart)) | (Kind::Stop, Some(JobType::Stop)) => Unheard::Asked,
         // Once it has stopped the unit, a restart is a start.
-        (Kind::Restart, Some("restart" | "start")) | (Kind::Reload, Some("reload")) => Unheard::Asked,
+        (Kind::Restart, Some(JobType::Restart | JobType::Start)) | (Kind::Reload, Some(JobType::Reload)) => {
+            Unheard::Asked
+        }
         (Kind::Restart, _) if started => Unheard::Ask(Kind::Start),
         (kind, _) => Unheard::Ask(kind),
     }
@@ -271,7 +273,7 @@ mod tests {
             (Kind::Reload, Some("reload"), false, Unheard::Asked),
             (Kind::Reload, None, false, ask(Kind::Reload)),
         ] {
-            assert_eq!(unheard(kind, job, started), expected, "{kind:?} {job:?} {started}");
+            assert_eq!(unheard(kind, job.map(JobType::from).as_ref(), started), expected, "{kind:?} {job:?} {started}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Connected;
 use super::proxy::SERVICE;
-use super::unit::{History, Listed, Monotonic, unit_path};
+use super::unit::{History, Monotonic, UnitInfo, unit_path};
 
 const UNIT: &str = "org.freedesktop.systemd1.Unit";
 const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
@@ -17,13 +17,13 @@ impl Connected {
     ///
     /// # Errors
     /// What the connection or the manager refuses.
-    pub async fn list(&self, units: &[&str]) -> zbus::Result<Vec<Listed>> {
+    pub async fn list(&self, units: &[&str]) -> zbus::Result<Vec<UnitInfo>> {
         // Without names the manager lists nothing or everything, depending on its version.
         if units.is_empty() {
             return Ok(Vec::new());
         }
         let rows = self.ask(|manager| async move { manager.list_units_by_names(units).await }).await?;
-        Ok(rows.into_iter().map(Listed::from).collect())
+        Ok(rows.into_iter().map(UnitInfo::from).collect())
     }
 
     /// One property of the `Unit` interface.

@@ -11,7 +11,8 @@
 
 use std::fmt;
 
-use super::unit::{History, Listed, Monotonic};
+use super::state::{ActiveState, JobType, LoadState, SubState};
+use super::unit::{History, Monotonic, UnitInfo};
 
 /// What a unit's state means to those who wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Standing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loss {
     /// systemd couldn't make a unit of its file: the `LoadState=`.
-    NotLoaded(String),
+    NotLoaded(LoadState),
     /// It failed and isn't restarted any more.
     Failed,
     /// An `Assert…=` refused it.
@@ -71,31 +72,26 @@ pub enum FirstLook {
 }
 
 /// Judges a unit by its row in the manager's list.
-pub fn first_look(unit: &Listed) -> FirstLook {
+pub fn first_look(unit: &UnitInfo) -> FirstLook {
     use FirstLook::{AskHistory, Clear};
-    match (unit.active_state.as_str(), unit.job.as_deref()) {
+    match (&unit.active, &unit.job) {
         // Before the load state: a process whose unit file vanished, or was masked, while it runs is up.
-        (_, None | Some("start" | "verify-active" | "reload")) if unit.is_up() => Clear(Standing::Ready),
-        // A stop or restart is queued: what is up now isn't what the group is being started with.
-        ("activating" | "deactivating", Some(_)) => Clear(Standing::Waiting(states(unit))),
-        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job waiting"))),
-        _ if unit.load_state == "masked" => Clear(Standing::LeftOut),
-        _ if !matches!(unit.load_state.as_str(), "loaded" | "merged" | "stub") => {
-            Clear(Standing::Lost(Loss::NotLoaded(unit.load_state.clone())))
+        (_, None | Some(JobType::Start | JobType::VerifyActive | JobType::Reload)) if unit.is_up() => {
+            Clear(Standing::Ready)
         }
-        ("failed", None) if unit.sub_state == "failed" => Clear(Standing::Lost(Loss::Failed)),
-        // 254 and later keep the descriptor store of a service that ended in a sub state of its own.
-        ("inactive", None) if matches!(unit.sub_state.as_str(), "dead" | "dead-resources-pinned") => AskHistory,
-        (_, None) => Clear(Standing::Waiting(states(unit))),
-    }
-}
-
-/// Both states in systemd's words, or the one word when they are the same.
-fn states(unit: &Listed) -> String {
-    if unit.active_state == unit.sub_state {
-        unit.active_state.clone()
-    } else {
-        format!("{}, {}", unit.active_state, unit.sub_state)
+        // A stop or restart is queued: what is up now isn't what the group is being started with.
+        (ActiveState::Activating | ActiveState::Deactivating, Some(_)) => Clear(Standing::Waiting(unit.to_string())),
+        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job waiting"))),
+        (active, None) => match &unit.load {
+            LoadState::Masked => Clear(Standing::LeftOut),
+            LoadState::Loaded | LoadState::Merged | LoadState::Stub => match (active, &unit.sub) {
+                (ActiveState::Failed, SubState::Failed) => Clear(Standing::Lost(Loss::Failed)),
+                // 254 and later keep the descriptor store of a service that ended in a sub state of its own.
+                (ActiveState::Inactive, SubState::Dead | SubState::DeadResourcesPinned) => AskHistory,
+                _ => Clear(Standing::Waiting(unit.to_string())),
+            },
+            load => Clear(Standing::Lost(Loss::NotLoaded(load.clone()))),
+        },
     }
 }
 
@@ -124,13 +120,13 @@ pub fn second_look(history: &History, begin: Monotonic) -> Standing {
 mod tests {
     use super::*;
 
-    fn listed(load: &str, active: &str, sub: &str, job: &str) -> Listed {
-        Listed {
+    fn listed(load: &str, active: &str, sub: &str, job: &str) -> UnitInfo {
+        UnitInfo {
             name: "g-a.service".to_owned(),
-            load_state: load.to_owned(),
-            active_state: active.to_owned(),
-            sub_state: sub.to_owned(),
-            job: (!job.is_empty()).then(|| job.to_owned()),
+            load: load.into(),
+            active: active.into(),
+            sub: sub.into(),
+            job: (!job.is_empty()).then(|| job.into()),
         }
     }
 

@@ -1,11 +1,12 @@
-//! What a look at a unit brings home, as plain values.
+//! Units as the manager lists them, as plain values.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use zbus::OwnedVariant;
 
 use super::proxy::ListUnitsRow;
+use super::state::{ActiveState, JobType, LoadState, SubState};
 use crate::basic::clock;
 
 /// A moment on `CLOCK_MONOTONIC`, in microseconds, as systemd's `…TimestampMonotonic` properties have it.
@@ -33,48 +34,65 @@ where
     T::try_from(properties.get(name)?.try_clone().ok()?).ok()
 }
 
-/// A unit's row in the manager's list.
+/// A unit in the manager's list (`ListUnits…()`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// The unit's name.
+pub struct UnitInfo {
     pub name: String,
-    /// `LoadState=`: `loaded`, `not-found`, `bad-setting`, `error`, `masked`, `merged`.
-    pub load_state: String,
-    /// `ActiveState=`: `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating`, `maintenance`, `refreshing`.
-    pub active_state: String,
-    /// `SubState=`, which depends on the kind of the unit: `running`, `auto-restart`, `dead`, …
-    pub sub_state: String,
-    /// The type of the job that waits or runs for it: `start`, `stop`, `restart`, `reload`, …
-    pub job: Option<String>,
+    pub load: LoadState,
+    pub active: ActiveState,
+    pub sub: SubState,
+    /// The job that waits or runs for it.
+    pub job: Option<JobType>,
 }
 
-impl Listed {
-    /// A unit that the manager doesn't list, which never happens to one that was asked for by its name.
-    pub fn absent(unit: &str) -> Self {
+impl UnitInfo {
+    /// A unit that nothing is known of.
+    pub fn absent(name: &str) -> Self {
         Self {
-            name: unit.to_owned(),
-            load_state: "not-found".to_owned(),
-            active_state: "inactive".to_owned(),
-            sub_state: "dead".to_owned(),
+            name: name.to_owned(),
+            load: LoadState::NotFound,
+            active: ActiveState::Inactive,
+            sub: SubState::Dead,
             job: None,
         }
     }
 
     /// Whether it is up, also while it reloads.
     pub fn is_up(&self) -> bool {
-        matches!(self.active_state.as_str(), "active" | "reloading" | "refreshing")
+        self.active.is_up()
+    }
+
+    /// Whether it is on its way up, or a job is going to start it.
+    pub fn is_starting(&self) -> bool {
+        self.active == ActiveState::Activating || matches!(self.job, Some(JobType::Start | JobType::Restart))
     }
 
     /// Whether it is down, and nothing is queued for it.
     pub fn is_down(&self) -> bool {
-        self.job.is_none() && matches!(self.active_state.as_str(), "inactive" | "failed")
+        self.job.is_none() && self.active.is_down()
     }
 }
 
-impl From<ListUnitsRow> for Listed {
+impl fmt::Display for UnitInfo {
+    /// Both states in systemd's words, or the one word when they are the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.active.as_str(), self.sub.as_str()) {
+            (active, sub) if active == sub => f.write_str(active),
+            (active, sub) => write!(f, "{active}, {sub}"),
+        }
+    }
+}
+
+impl From<ListUnitsRow> for UnitInfo {
     fn from(row: ListUnitsRow) -> Self {
-        let (name, _, load_state, active_state, sub_state, _, _, job, job_type, _) = row;
-        Self { name, load_state, active_state, sub_state, job: (job != 0).then_some(job_type) }
+        let (name, _, load, active, sub, _, _, job, job_type, _) = row;
+        Self {
+            name,
+            load: LoadState::from(&*load),
+            active: ActiveState::from(&*active),
+            sub: SubState::from(&*sub),
+            job: (job != 0).then(|| JobType::from(&*job_type)),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Units in the states that the tests are about.
 
-use super::{Details, Listed, Row};
+use super::{Details, Row, UnitInfo};
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
+use crate::manager::state::JobType;
 
 /// Now, in the pictures.
 pub(super) const NOW: u64 = 1_700_000_000_000_000;
@@ -12,16 +13,16 @@ pub(super) fn ago(seconds: u64) -> u64 {
 }
 
 /// `active/running`, `inactive/dead`, with a job behind a blank: `inactive/dead start`.
-pub(super) fn listed(unit: &str, states: &str) -> Listed {
+pub(super) fn listed(unit: &str, states: &str) -> UnitInfo {
     let (states, job) = states.split_once(' ').map_or((states, None), |(states, job)| (states, Some(job)));
     let (active, sub) = states.split_once('/').unwrap();
     let (load, active) = active.split_once(':').unwrap_or(("loaded", active));
-    Listed {
+    UnitInfo {
         name: unit.to_owned(),
-        load_state: load.to_owned(),
-        active_state: active.to_owned(),
-        sub_state: sub.to_owned(),
-        job: job.map(ToOwned::to_owned),
+        load: load.into(),
+        active: active.into(),
+        sub: sub.into(),
+        job: job.map(JobType::from),
     }
 }
 

@@ -11,6 +11,7 @@ use super::{Resources, Row, Status, Verdict, named};
 use crate::basic::diagnostic::one_line;
 use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::state::State;
+use crate::manager::state::{ActiveState, LoadState, SubState};
 
 /// `38.2M`, as systemctl writes sizes.
 fn size(bytes: u64) -> String {
@@ -140,7 +141,7 @@ fn pinned(status: &Status, look: TerminalStyle) -> Vec<String> {
 
 /// Whether systemd knows nothing of the group, but its file is there.
 fn unread(status: &Status) -> bool {
-    let absent = |row: &Row| row.state == State::NotLoaded("not-found".to_owned()) && row.member.defined;
+    let absent = |row: &Row| row.state == State::NotLoaded(LoadState::NotFound) && row.member.defined;
     status.errors == 0 && !status.files.is_empty() && !status.rows.is_empty() && status.rows.iter().all(absent)
 }
 
@@ -163,10 +164,10 @@ fn sign(row: &Row) -> (&'static str, Tone) {
 
 /// A member's state: systemd's word, and what it means where that says more.
 pub fn state(row: &Row) -> String {
-    let word = row.listed.active_state.as_str();
+    let word = row.listed.active.as_str();
     let mut text = match &row.state {
-        State::Up if row.listed.load_state == "masked" => format!("{word}, masked"),
-        State::Up if row.listed.sub_state == "listening" => format!("{word}, listening"),
+        State::Up if row.listed.load == LoadState::Masked => format!("{word}, masked"),
+        State::Up if row.listed.sub == SubState::Listening => format!("{word}, listening"),
         State::Up | State::Stopping => word.to_owned(),
         State::Done if row.member.kind == Kind::Setup => "done (setup)".to_owned(),
         State::Done => format!("{word}, done"),
@@ -178,12 +179,12 @@ pub fn state(row: &Row) -> String {
             _ => format!("{word}, manual"),
         },
         State::Stopped => format!("{word}, stopped"),
-        State::Starting if row.listed.active_state == "activating" => "activating".to_owned(),
+        State::Starting if row.listed.active == ActiveState::Activating => "activating".to_owned(),
         State::Starting => format!("{word}, start job waiting"),
         State::Restarting => "waiting for its restart".to_owned(),
         State::Failed(how) if how.is_empty() => "failed".to_owned(),
         State::Failed(how) => format!("failed: {how}"),
-        State::NotLoaded(load) => load.clone(),
+        State::NotLoaded(load) => load.to_string(),
         State::Refused => format!("{word}, Assert…= unmet"),
     };
     if row.details.as_ref().is_some_and(|details| details.frozen) {

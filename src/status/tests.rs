@@ -3,6 +3,7 @@
 use super::fixtures::{listed, member, row, setup};
 use super::*;
 use crate::change::observe::members;
+use crate::manager::state::LoadState;
 use crate::manager::unit::Monotonic;
 
 #[test]
@@ -36,7 +37,7 @@ fn what_a_units_state_means() {
         // Masked, or its file removed, while it runs.
         (auto(), "masked:active/running", details("success"), State::Up),
         (auto(), "not-found:active/running", details("success"), State::Up),
-        (auto(), "bad-setting:inactive/dead", details("success"), State::NotLoaded("bad-setting".to_owned())),
+        (auto(), "bad-setting:inactive/dead", details("success"), State::NotLoaded(LoadState::BadSetting)),
         (member("a", Kind::Process, Start::Manual), "inactive/dead", ended, State::Idle),
         (member("a", Kind::Process, Start::Timed), "inactive/dead", details("success"), State::Idle),
         (member("a", Kind::Process, Start::Held), "inactive/dead", details("success"), State::Idle),

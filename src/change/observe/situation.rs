@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::members::Member;
 use super::members::Subject;
 use super::state::State;
-use crate::manager::unit::Listed;
+use crate::manager::unit::UnitInfo;
 use crate::model::Group;
 use crate::unit::effective::Definition;
 use crate::unit::name::{GroupName, ProcessName};
@@ -48,7 +48,7 @@ pub struct Observed {
     /// The process or setup step that it belongs to; `None`: the file has none.
     pub of: Option<ProcessName>,
     /// Its states in systemd's words.
-    pub listed: Listed,
+    pub listed: UnitInfo,
     /// What they mean.
     pub state: State,
     /// It left its group: the file has no such unit, and copse once generated it.

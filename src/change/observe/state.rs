@@ -2,7 +2,8 @@
 
 use super::members::{Kind, Member, Start};
 use crate::manager::details::Details;
-use crate::manager::unit::Listed;
+use crate::manager::state::{ActiveState, JobType, LoadState, SubState};
+use crate::manager::unit::UnitInfo;
 
 /// What a unit's state means to its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,28 +29,27 @@ pub enum State {
     /// It failed and isn't started again by itself: how it ended.
     Failed(String),
     /// systemd can't run it: the `LoadState=`.
-    NotLoaded(String),
+    NotLoaded(LoadState),
     /// An `Assert…=` refused it.
     Refused,
 }
 
 impl State {
     /// What a member's state means.
-    pub fn of(member: &Member, listed: &Listed, details: Option<&Details>) -> Self {
+    pub fn of(member: &Member, listed: &UnitInfo, details: Option<&Details>) -> Self {
         let at_rest = || resting(member, details);
-        match (listed.active_state.as_str(), listed.sub_state.as_str(), listed.job.as_deref()) {
-            ("active", ..) if listed.job.as_deref() == Some("stop") => Self::Stopping,
-            ("active", "exited", _) if member.kind == Kind::Setup => Self::Done,
-            ("active" | "reloading" | "refreshing" | "maintenance", ..) => Self::Up,
-            (_, "auto-restart" | "auto-restart-queued", _) => Self::Restarting,
-            (_, "failed-before-auto-restart" | "dead-before-auto-restart", _) => Self::Restarting,
-            ("deactivating", ..) => Self::Stopping,
-            ("activating", ..) | (_, _, Some("start" | "restart" | "verify-active")) => Self::Starting,
-            ("failed", ..) => Self::Failed(details.map_or_else(String::new, Details::end)),
-            _ => match listed.load_state.as_str() {
-                "masked" => Self::Masked,
-                "loaded" | "merged" | "stub" => at_rest(),
-                state => Self::NotLoaded(state.to_owned()),
+        match &listed.active {
+            ActiveState::Active if listed.job == Some(JobType::Stop) => Self::Stopping,
+            ActiveState::Active if listed.sub == SubState::Exited && member.kind == Kind::Setup => Self::Done,
+            active if active.is_up() || *active == ActiveState::Maintenance => Self::Up,
+            _ if listed.sub.awaits_restart() => Self::Restarting,
+            ActiveState::Deactivating => Self::Stopping,
+            _ if listed.is_starting() || listed.job == Some(JobType::VerifyActive) => Self::Starting,
+            ActiveState::Failed => Self::Failed(details.map_or_else(String::new, Details::end)),
+            _ => match &listed.load {
+                LoadState::Masked => Self::Masked,
+                LoadState::Loaded | LoadState::Merged | LoadState::Stub => at_rest(),
+                state => Self::NotLoaded(state.clone()),
             },
         }
     }
@@ -59,9 +59,9 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     /// `G.target`
-    pub target: Listed,
+    pub target: UnitInfo,
     /// `copse-ready@G.service`, the readiness gate.
-    pub gate: Listed,
+    pub gate: UnitInfo,
     /// The gate's status text: what it waits for.
     pub waits_for: String,
     /// `copse-failed@G.target` is active: the group failed as a whole (`failure-policy = "stop"`).

@@ -10,7 +10,8 @@ use crate::change::observe::state::State;
 use crate::generate;
 use crate::generate::Options;
 use crate::group_file::discover::Source;
-use crate::manager::unit::Listed;
+use crate::manager::state::{ActiveState, LoadState, SubState};
+use crate::manager::unit::UnitInfo;
 use crate::model::{Context, Group};
 use crate::state::history::Overrides;
 use crate::unit::UnitTree;
@@ -30,16 +31,15 @@ pub(super) fn tree(group: &Group, version: u32) -> UnitTree {
     generate::generate(group, Options { systemd: Systemd { version }, static_target: false })
 }
 
-pub(super) fn listed(member: &Member, state: &State) -> Listed {
+pub(super) fn listed(member: &Member, state: &State) -> UnitInfo {
     let (active, sub) = match state {
-        State::Up => ("active", "running"),
-        State::Done if member.kind == Kind::Setup => ("active", "exited"),
-        State::Failed(_) => ("failed", "failed"),
-        State::Restarting => ("activating", "auto-restart"),
-        _ => ("inactive", "dead"),
+        State::Up => (ActiveState::Active, SubState::Running),
+        State::Done if member.kind == Kind::Setup => (ActiveState::Active, SubState::Exited),
+        State::Failed(_) => (ActiveState::Failed, SubState::Failed),
+        State::Restarting => (ActiveState::Activating, SubState::AutoRestart),
+        _ => (ActiveState::Inactive, SubState::Dead),
     };
-    let (active_state, sub_state) = (active.to_owned(), sub.to_owned());
-    Listed { name: member.unit.clone(), load_state: "loaded".to_owned(), active_state, sub_state, job: None }
+    UnitInfo { name: member.unit.clone(), load: LoadState::Loaded, active, sub, job: None }
 }
 
 /// Everything of the group runs with what `old` says, systemd has loaded that too, and the files say `new`.

@@ -12,6 +12,7 @@ use crate::change::plan::Reason;
 use super::Rollout;
 use super::event::{Event, Failure, Problem, Stop};
 use super::unit::failed;
+use crate::manager::state::FreezerState;
 
 impl Rollout<'_> {
     /// Suspends a unit; says whether it wasn't already.
@@ -19,7 +20,7 @@ impl Rollout<'_> {
     /// # Errors
     /// What the manager refuses.
     pub async fn freeze(&self, subject: &Subject) -> Result<bool, Stop> {
-        if self.freezer_state(subject).await? == "frozen" {
+        if self.freezer_state(subject).await? == FreezerState::Frozen {
             return Ok(false);
         }
         let done = self.systemd().manager().freeze_unit(&subject.unit).await;
@@ -44,9 +45,9 @@ impl Rollout<'_> {
     }
 
     async fn let_run(&self, subject: &Subject) -> Result<bool, Stop> {
-        match &*self.freezer_state(subject).await? {
-            "running" => Ok(false),
-            "frozen-by-parent" | "freezing-by-parent" => {
+        match self.freezer_state(subject).await? {
+            FreezerState::Running => Ok(false),
+            FreezerState::FrozenByParent | FreezerState::FreezingByParent => {
                 let slice: String = self.systemd().service_property(&subject.unit, "Slice").await?;
                 Err(failed(subject, format!("frozen together with its slice: `systemctl thaw {slice}` first")))
             }
@@ -83,7 +84,8 @@ impl Rollout<'_> {
         self.tell.tell(&Event::Notes(&format!("{} was frozen, and is thawed first", subject.label)));
     }
 
-    async fn freezer_state(&self, subject: &Subject) -> zbus::Result<String> {
-        self.systemd().unit_property(&subject.unit, "FreezerState").await
+    async fn freezer_state(&self, subject: &Subject) -> zbus::Result<FreezerState> {
+        let state: String = self.systemd().unit_property(&subject.unit, "FreezerState").await?;
+        Ok(FreezerState::from(&*state))
     }
 }

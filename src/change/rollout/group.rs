@@ -8,11 +8,12 @@ use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
 use crate::manager::jobs::{End, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
-use crate::manager::unit::{Listed, Monotonic};
+use crate::manager::unit::{Monotonic, UnitInfo};
 
 use super::Rollout;
 use super::event::{Event, Failure, Problem, Reached, Stop};
 use super::unit::POLL;
+use crate::manager::state::{ActiveState, LoadState};
 
 impl Rollout<'_> {
     /// Starts the target, and waits until each of `members` is ready, done, or won't come up any more. Gives the
@@ -88,7 +89,7 @@ impl Rollout<'_> {
         Ok(still)
     }
 
-    async fn judge(&self, row: &Listed, began: Monotonic) -> zbus::Result<Standing> {
+    async fn judge(&self, row: &UnitInfo, began: Monotonic) -> zbus::Result<Standing> {
         match first_look(row) {
             FirstLook::Clear(standing) => Ok(standing),
             FirstLook::AskHistory => Ok(second_look(&self.systemd().history(&row.name).await?, began)),
@@ -109,7 +110,7 @@ impl Rollout<'_> {
         let job = self.enqueue(Kind::Stop, target).await?;
         open.iter().for_each(|subject| self.begins("stop", subject));
         // What was masked while it runs isn't part of the target any more.
-        let masked = |row: &Listed| row.load_state == "masked" && !row.is_down();
+        let masked = |row: &UnitInfo| row.load == LoadState::Masked && !row.is_down();
         for (subject, _) in members.iter().zip(&before).filter(|(_, row)| masked(row)) {
             self.enqueue(Kind::Stop, subject).await?;
         }
@@ -120,10 +121,10 @@ impl Rollout<'_> {
             let mut still = Vec::new();
             for (subject, row) in open.into_iter().zip(rows) {
                 if !row.is_down() {
-                    self.tell.tell(&Event::Waits { subject, what: &row.sub_state });
+                    self.tell.tell(&Event::Waits { subject, what: row.sub.as_str() });
                     still.push(subject);
                 } else {
-                    let bad = row.active_state == "failed";
+                    let bad = row.active == ActiveState::Failed;
                     self.tell_end("stop", subject, if bad { Reached::StoppedBadly } else { Reached::Stopped });
                 }
             }

@@ -13,6 +13,7 @@ use crate::unit::name;
 use super::Rollout;
 use super::event::{Event, Stop};
 use super::unit::{POLL, failed};
+use crate::manager::state::JobResult;
 
 /// Units and when their main processes were started: another process is another start.
 type Watched<'s> = Vec<(&'s Subject, Monotonic)>;
@@ -68,15 +69,13 @@ impl Rollout<'_> {
             self.tell.tell(&Event::Waits { subject, what });
         };
         match held {
-            Ok(End::Result(result)) if result == "done" => Ok(()),
+            Ok(End::Result(JobResult::Done)) => Ok(()),
             // The manager was away when it ended; whether the process is still what it was is looked at next.
             Ok(End::Unheard) if self.systemd().service_property::<String>(&unit, "Result").await? == "success" => {
                 Ok(())
             }
             // With the process: it is on its way down.
-            Ok(End::Result(result)) if result == "canceled" => {
-                Err(failed(subject, "got ready, and then was stopped".to_owned()))
-            }
+            Ok(End::Result(JobResult::Canceled)) => Err(failed(subject, "got ready, and then was stopped".to_owned())),
             Ok(_) => {
                 let text: String = self.systemd().service_property(&unit, "StatusText").await.unwrap_or_default();
                 let why = if text.is_empty() { String::new() } else { format!(": {text}") };
@@ -96,7 +95,7 @@ impl Rollout<'_> {
         let rows = self.list(&names).await?;
         match rows.iter().zip(watched).find(|(row, _)| !row.is_up()) {
             Some((row, (subject, _))) => {
-                Err(failed(subject, format!("got ready, and then was {} ({})", row.active_state, row.sub_state)))
+                Err(failed(subject, format!("got ready, and then was {} ({})", row.active, row.sub)))
             }
             None => Ok(()),
         }

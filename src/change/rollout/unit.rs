@@ -8,11 +8,12 @@ use crate::change::observe::members::Subject;
 use crate::manager::details::{Details, details};
 use crate::manager::jobs::{End, Job, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
-use crate::manager::unit::{Listed, Monotonic};
+use crate::manager::unit::{Monotonic, UnitInfo};
 use crate::manager::{is_masked, is_unknown};
 
 use super::Rollout;
 use super::event::{Event, Failure, Reached, Stop};
+use crate::manager::state::{ActiveState, JobResult, LoadState};
 
 /// Between two looks at what no signal tells: a process that dies, or is started again by itself.
 pub(super) const POLL: Duration = Duration::from_millis(100);
@@ -61,7 +62,7 @@ impl Rollout<'_> {
     /// Whether the manager refuses because the unit itself is masked: an administrator doesn't want it, and it is passed
     /// over. Where one is masked that it needs, it can't be had.
     async fn masks(&self, subject: &Subject, error: &zbus::Error) -> zbus::Result<bool> {
-        Ok(is_masked(error) && self.list(&[&subject.unit]).await?.iter().any(|row| row.load_state == "masked"))
+        Ok(is_masked(error) && self.list(&[&subject.unit]).await?.iter().any(|row| row.load == LoadState::Masked))
     }
 
     /// Whose failures are forgotten before a unit is started: its own, and with a socket's those of who accepts on it. Where
@@ -72,7 +73,7 @@ impl Rollout<'_> {
         if subject.unit.ends_with(".socket") {
             let accept: Vec<String> = self.systemd().unit_property(&subject.unit, "Triggers").await?;
             let names: Vec<&str> = accept.iter().map(String::as_str).collect();
-            let failed = self.list(&names).await?.into_iter().filter(|row| row.active_state == "failed");
+            let failed = self.list(&names).await?.into_iter().filter(|row| row.active == ActiveState::Failed);
             units.extend(failed.map(|row| row.name));
         }
         Ok(units)
@@ -114,7 +115,7 @@ impl Rollout<'_> {
             () = self.interrupt.twice() => return Err(Stop::Interrupted),
         };
         match end {
-            End::Result(result) if !matches!(result.as_str(), "done" | "skipped") => {
+            End::Result(result) if !matches!(result, JobResult::Done | JobResult::Skipped) => {
                 Err(failed(subject, format!("the reload ended with `{result}`")))
             }
             _ => Ok(Reached::Reloaded),
@@ -140,7 +141,7 @@ impl Rollout<'_> {
         let mut reached = Vec::with_capacity(subjects.len());
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
         for row in self.list(&names).await? {
-            reached.push(if row.active_state == "failed" { Reached::StoppedBadly } else { Reached::Stopped });
+            reached.push(if row.active == ActiveState::Failed { Reached::StoppedBadly } else { Reached::Stopped });
         }
         Ok(reached)
     }
@@ -154,7 +155,7 @@ impl Rollout<'_> {
             for (row, subject) in rows.iter().zip(subjects) {
                 if !row.is_down() {
                     down = false;
-                    self.tell.tell(&Event::Waits { subject, what: &row.sub_state });
+                    self.tell.tell(&Event::Waits { subject, what: row.sub.as_str() });
                 }
             }
             if down {
@@ -173,7 +174,7 @@ impl Rollout<'_> {
     }
 
     /// The rows of `units`, in their order.
-    pub(super) async fn list(&self, units: &[&str]) -> zbus::Result<Vec<Listed>> {
+    pub(super) async fn list(&self, units: &[&str]) -> zbus::Result<Vec<UnitInfo>> {
         self.systemd().list(units).await
     }
 
@@ -197,10 +198,10 @@ impl Rollout<'_> {
         };
         let what = match (loss, end) {
             (Loss::Failed, _) => self.how_it_ended(subject).await?,
-            (Loss::NeverStarted, End::Result(result)) if result == "dependency" => {
+            (Loss::NeverStarted, End::Result(JobResult::Dependency)) => {
                 "not started: a unit that it requires failed".to_owned()
             }
-            (Loss::NeverStarted, End::Result(result)) if result == "canceled" => {
+            (Loss::NeverStarted, End::Result(JobResult::Canceled)) => {
                 "not started: somebody else's job took the place of this one".to_owned()
             }
             (loss, _) => loss.to_string(),

@@ -22,7 +22,8 @@ use crate::change::rollout::journal::JournalReporter;
 use crate::change::rollout::{Failure, Interrupt, Reporter, Rollout, Stop};
 use crate::generator::load::Outcome;
 use crate::manager::jobs::Jobs;
-use crate::manager::unit::Listed;
+use crate::manager::state::{ActiveState, LoadState};
+use crate::manager::unit::UnitInfo;
 use crate::manager::{Connected, is_refusal, is_unknown};
 use crate::model::Group;
 
@@ -165,7 +166,8 @@ impl Session {
     pub(crate) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.systemd().list(&names).await?;
-        let up = |row: &Listed| row.is_up() || row.active_state == "activating" || row.active_state == "deactivating";
+        let up =
+            |row: &UnitInfo| row.is_up() || matches!(row.active, ActiveState::Activating | ActiveState::Deactivating);
         Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
     }
 
@@ -174,7 +176,7 @@ impl Session {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.systemd().list(&names).await?;
         let all = subjects.into_iter().zip(rows);
-        let (masked, rest): (Vec<_>, Vec<_>) = all.partition(|(_, row)| row.load_state == "masked");
+        let (masked, rest): (Vec<_>, Vec<_>) = all.partition(|(_, row)| row.load == LoadState::Masked);
         for (subject, _) in masked {
             self.progress.note(&format!("{}/{} is masked", chosen.group, subject.label));
         }

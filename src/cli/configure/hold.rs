@@ -17,7 +17,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::output::complain;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
-use crate::manager::unit::Listed;
+use crate::manager::unit::UnitInfo;
 use crate::model::{Group, Start};
 use crate::unit::name;
 
@@ -168,7 +168,7 @@ async fn subjects(work: &Session, target: &Target, after: &Group, hold: bool) ->
     if hold {
         return work.up(all).await;
     }
-    let active = work.systemd().list(&[&unit]).await?.first().is_some_and(Listed::is_up);
+    let active = work.systemd().list(&[&unit]).await?.first().is_some_and(UnitInfo::is_up);
     if !active || process.start == Start::Manual {
         return Ok(Vec::new());
     }

@@ -119,7 +119,7 @@ impl Scale {
         let unit = name::target(&target.group);
         let wanted: Vec<String> = work.systemd().unit_property(&unit, "Wants").await?;
         let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
-        let up = work.systemd().list(&[&unit]).await?.first().is_some_and(crate::manager::unit::Listed::is_up);
+        let up = work.systemd().list(&[&unit]).await?.first().is_some_and(crate::manager::unit::UnitInfo::is_up);
         let before = work.outcome.groups.iter().find(|group| group.name == target.group);
         let mut members = before.and_then(|group| group.group.as_ref()).map(members::members).unwrap_or_default();
         members::with_found(&mut members, target.group.as_str(), None, &found);

@@ -13,6 +13,7 @@ use crate::cli::common::output::complain;
 use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
+use crate::manager::state::SubState;
 
 /// Suspend what runs of groups, or of parts of them: its processes get no CPU time until they are thawed.
 ///
@@ -82,5 +83,5 @@ async fn running(work: &Session, services: Vec<Subject>) -> zbus::Result<Vec<Sub
     let up = work.up(services).await?;
     let names: Vec<&str> = up.iter().map(|subject| subject.unit.as_str()).collect();
     let rows = work.systemd().list(&names).await?;
-    Ok(up.into_iter().zip(rows).filter(|(_, row)| row.sub_state != "exited").map(|(subject, _)| subject).collect())
+    Ok(up.into_iter().zip(rows).filter(|(_, row)| row.sub != SubState::Exited).map(|(subject, _)| subject).collect())
 }

@@ -12,6 +12,7 @@ use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
 use crate::manager::is_unknown;
+use crate::manager::state::{ActiveState, LoadState};
 use crate::unit::name;
 
 /// Forget the failures of groups, or of parts of them, and how often they were started.
@@ -44,7 +45,7 @@ async fn reset(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
     let record = JournalReporter::new(&chosen.group, &work.progress);
     for (subject, row) in meant.iter().zip(work.systemd().list(&names).await?) {
         // What is up keeps its counter of restarts; a mask or a bad file holds nothing to forget.
-        if row.is_up() || row.load_state != "loaded" {
+        if row.is_up() || row.load != LoadState::Loaded {
             continue;
         }
         let unit = &*subject.unit;
@@ -53,7 +54,7 @@ async fn reset(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
             Err(error) if is_unknown(&error) => continue,
             other => other.map_err(|error| Stop::of(subject, error))?,
         }
-        if row.active_state == "failed" {
+        if row.active == ActiveState::Failed {
             let end = Ok(Reached::Forgotten);
             record.tell(&Event::Ends { action: "reset", subject, reasons: &[Reason::Asked], end });
         }

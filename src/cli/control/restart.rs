@@ -19,7 +19,8 @@ use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
 use crate::manager::details::{Details, details};
-use crate::manager::unit::Listed;
+use crate::manager::state::LoadState;
+use crate::manager::unit::UnitInfo;
 use crate::model::Percentage;
 
 /// How long `--canary` watches without a span.
@@ -112,9 +113,9 @@ async fn states(work: &Session, chosen: &Selection<'_>) -> zbus::Result<Vec<(Mem
     let units: Vec<&str> = names.iter().map(String::as_str).collect();
     let rows = work.systemd().list(&units).await?;
     let of = chosen.members.iter().zip(rows).zip(known);
-    let state = |member: &Member, row: &Listed, details: &Details| match row.load_state.as_str() {
+    let state = |member: &Member, row: &UnitInfo, details: &Details| match row.load {
         // Also what runs: the manager would refuse to restart it.
-        "masked" => State::Masked,
+        LoadState::Masked => State::Masked,
         _ => State::of(member, row, Some(details)),
     };
     Ok(of.map(|((member, row), details)| (member.clone(), state(member, &row, &details))).collect())

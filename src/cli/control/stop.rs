@@ -14,7 +14,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
-use crate::manager::unit::Listed;
+use crate::manager::unit::UnitInfo;
 
 /// Stop groups, or parts of them, and wait until the last process is gone.
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ async fn open_sockets(work: &Session, chosen: &Selection<'_>) -> zbus::Result<Ve
             let starts: Vec<String> = work.systemd().unit_property(socket, "Triggers").await?;
             let names: Vec<&str> = starts.iter().chain([socket]).map(String::as_str).collect();
             let up: Vec<String> =
-                work.systemd().list(&names).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect();
+                work.systemd().list(&names).await?.into_iter().filter(UnitInfo::is_up).map(|row| row.name).collect();
             if up == [socket.as_str()] {
                 open.insert(socket.clone());
             }

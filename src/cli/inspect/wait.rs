@@ -18,7 +18,7 @@ use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
 use crate::manager::details::{Details, details};
-use crate::manager::unit::Listed;
+use crate::manager::unit::UnitInfo;
 use crate::status;
 use crate::status::{Row, Verdict};
 use crate::unit::name;
@@ -74,10 +74,10 @@ async fn verdict(work: &Session, chosen: &Selection<'_>) -> zbus::Result<(Verdic
     let of_group = [chosen.target(), name::own("ready", &chosen.group), name::failed(&chosen.group)];
     let names: Vec<&str> = units.iter().chain(&of_group).map(String::as_str).collect();
     let mut listed = work.systemd().list(&names).await?;
-    let mut last = || listed.pop().unwrap_or_else(|| Listed::absent(&of_group[0]));
+    let mut last = || listed.pop().unwrap_or_else(|| UnitInfo::absent(&of_group[0]));
     let (mark, gate, target) = (last(), last(), last());
     let row =
-        |((member, listed), details): ((&Member, Listed), Details)| Row::new(member.clone(), listed, Some(details));
+        |((member, listed), details): ((&Member, UnitInfo), Details)| Row::new(member.clone(), listed, Some(details));
     let rows: Vec<Row> = chosen.members.iter().zip(listed).zip(known).map(row).collect();
     let restarting = rows.iter().any(|row| row.state == State::Restarting);
     let (verdict, reason) = match chosen.part {

@@ -22,7 +22,7 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::cli::common::session::block_on;
 use crate::manager::readiness::{FirstLook, Standing, first_look, second_look};
-use crate::manager::unit::{Listed, Monotonic};
+use crate::manager::unit::{Monotonic, UnitInfo};
 use crate::manager::{Connected, EndedJob, Heard, connect};
 
 /// Between two looks when no signal comes: some changes end no job, such as a process that dies.
@@ -49,7 +49,7 @@ pub(super) fn run(scope: Scope, group: &str) -> Exit {
 }
 
 /// A unit's row at the last look, and what it meant.
-type Seen = (Listed, Standing);
+type Seen = (UnitInfo, Standing);
 
 struct Gate {
     scope: Scope,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::workspace::Workspace;
 use crate::basic::scope::Scope;
 use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::state::ActiveState;
 use crate::manager::{Connected, is_unknown};
 use crate::unit::name;
 
@@ -24,7 +25,8 @@ pub(in crate::cli) async fn clear(jobs: &Jobs, scope: Scope, place: &Workspace) 
     }
     let names: Vec<&str> = own.iter().map(String::as_str).collect();
     let rows = systemd.list(&names).await.map_err(|error| error.to_string())?;
-    let failed: Vec<String> = rows.into_iter().filter(|row| row.active_state == "failed").map(|row| row.name).collect();
+    let failed: Vec<String> =
+        rows.into_iter().filter(|row| row.active == ActiveState::Failed).map(|row| row.name).collect();
     systemd.reset_failed(&failed).await.map_err(|error| error.to_string())?;
     place.remove().map_err(|error| format!("the files of {group} can't be removed: {error}"))?;
     systemd.reload().await.map_err(|error| format!("its units can't be removed: {error}"))

@@ -22,7 +22,8 @@ use crate::cli::inspect::logs::line::{FIELDS, Painter};
 use crate::cli::inspect::logs::matches::matches;
 use crate::manager::connection::Connected;
 use crate::manager::details::details;
-use crate::manager::unit::Listed;
+use crate::manager::state::ActiveState;
+use crate::manager::unit::UnitInfo;
 use crate::model::Group;
 use crate::unit::name;
 
@@ -237,24 +238,23 @@ impl Front {
     }
 
     /// How far the start is, by the target's states.
-    fn begun(&mut self, target: &Listed) {
+    fn begun(&mut self, target: &UnitInfo) {
         if self.begun != Begun::Starting || target.job.is_some() {
             return;
         }
-        match target.active_state.as_str() {
-            "active" => {
+        match target.active {
+            ActiveState::Active => {
                 self.begun = Begun::Ready;
                 self.say("ready");
             }
-            "inactive" | "failed" => self.begun = Begun::Failed,
+            ActiveState::Inactive | ActiveState::Failed => self.begun = Begun::Failed,
             _ => {}
         }
     }
 
     /// Nothing of it runs, or is going to.
     fn is_down(&self) -> bool {
-        let down = |row: &Listed| matches!(row.active_state.as_str(), "inactive" | "failed") && row.job.is_none();
-        self.watched.iter().all(|unit| down(&unit.listed))
+        self.watched.iter().all(|unit| unit.listed.is_down())
     }
 
     /// Notified when a unit of the group changes.
@@ -269,7 +269,7 @@ impl Front {
     }
 }
 
-fn row<'r>(rows: &'r [Listed], unit: &Watched) -> Option<&'r Listed> {
+fn row<'r>(rows: &'r [UnitInfo], unit: &Watched) -> Option<&'r UnitInfo> {
     rows.iter().find(|row| row.name == unit.member.unit)
 }
 

@@ -3,7 +3,8 @@
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
 use crate::manager::details::Details;
-use crate::manager::unit::{Listed, Monotonic};
+use crate::manager::state::{ActiveState, LoadState, SubState};
+use crate::manager::unit::{Monotonic, UnitInfo};
 
 /// A unit of the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +13,7 @@ pub(super) struct Watched {
     /// The run is over when it failed.
     pub(super) essential: bool,
     /// The last look at it.
-    pub(super) listed: Listed,
+    pub(super) listed: UnitInfo,
     pub(super) details: Option<Details>,
     /// What that meant.
     pub(super) state: State,
@@ -44,25 +45,19 @@ pub(super) enum Begun {
 
 impl Watched {
     pub(super) fn new(member: Member, essential: bool) -> Self {
-        let listed = Listed {
-            name: member.unit.clone(),
-            load_state: "loaded".to_owned(),
-            active_state: "inactive".to_owned(),
-            sub_state: "dead".to_owned(),
-            job: None,
-        };
+        let listed = UnitInfo { load: LoadState::Loaded, ..UnitInfo::absent(&member.unit) };
         let state = State::of(&member, &listed, None);
         Self { member, essential, listed, details: None, state }
     }
 
     /// Whether its row alone doesn't tell what became of it.
-    pub(super) fn asks_for_details(&self, now: &Listed) -> bool {
+    pub(super) fn asks_for_details(&self, now: &UnitInfo) -> bool {
         // One that starts and ends between two looks has the same row both times.
-        *now != self.listed || now.active_state == "inactive" && now.job.is_none()
+        *now != self.listed || now.active == ActiveState::Inactive && now.job.is_none()
     }
 
     /// Takes a look in; gives what is to be said of it.
-    pub(super) fn see(&mut self, listed: Listed, details: Option<Details>) -> Option<String> {
+    pub(super) fn see(&mut self, listed: UnitInfo, details: Option<Details>) -> Option<String> {
         let restarts = |details: &Option<Details>| details.as_ref().map_or(0, |details| details.restarts);
         let details = details.or_else(|| self.details.take());
         let state = State::of(&self.member, &listed, details.as_ref());
@@ -75,7 +70,7 @@ impl Watched {
     /// A process or step that is over, or never was.
     fn is_over(&self) -> bool {
         match self.state {
-            State::Up => self.listed.sub_state == "exited",
+            State::Up => self.listed.sub == SubState::Exited,
             State::Idle => self.member.start != Start::Timed,
             State::Starting | State::Restarting | State::Stopping => false,
             _ => true,
@@ -113,7 +108,7 @@ fn said(member: &Member, before: &State, now: &State, details: Option<&Details>)
 }
 
 /// Whether the run is over. `any_end`: as with foreman, the end of any process is the end.
-pub(super) fn end(units: &[Watched], target: &Listed, begun: Begun, any_end: bool) -> Option<End> {
+pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: bool) -> Option<End> {
     let counts = |unit: &&Watched| unit.essential && unit.member.start == Start::Auto;
     let failed = |unit: &&Watched| matches!(unit.state, State::Failed(_) | State::NotLoaded(_) | State::Refused);
     let done = |unit: &&Watched| any_end && unit.member.kind == Kind::Process && unit.state == State::Done;
@@ -125,7 +120,7 @@ pub(super) fn end(units: &[Watched], target: &Listed, begun: Begun, any_end: boo
     if begun == Begun::Starting {
         return None;
     }
-    if target.active_state == "inactive" && target.job.is_none() {
+    if target.active == ActiveState::Inactive && target.job.is_none() {
         return Some(if begun == Begun::Failed { End::NotStarted } else { End::Stopped });
     }
     let processes = || units.iter().filter(|unit| unit.member.kind == Kind::Process);
@@ -147,18 +142,19 @@ fn status(details: Option<&Details>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::state::JobType;
 
     fn unit(label: &str, kind: Kind, start: Start) -> Watched {
         let member = Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true };
         Watched::new(member, start == Start::Auto)
     }
 
-    fn listed(states: &str) -> Listed {
+    fn listed(states: &str) -> UnitInfo {
         let mut words = states.split(' ');
-        let mut next = || words.next().unwrap_or_default().to_owned();
-        let (active_state, sub_state) = (next(), next());
-        let job = Some(next()).filter(|job| !job.is_empty());
-        Listed { name: String::new(), load_state: "loaded".to_owned(), active_state, sub_state, job }
+        let mut next = || words.next().unwrap_or_default();
+        let (active, sub) = (next().into(), next().into());
+        let job = words.next().map(JobType::from);
+        UnitInfo { name: String::new(), load: LoadState::Loaded, active, sub, job }
     }
 
     fn details(result: &str, main_code: i32, main_status: i32, main_exited: u64) -> Details {
@@ -214,7 +210,7 @@ mod tests {
         let unit = unit("a", Kind::Process, Start::Auto);
         assert!(unit.asks_for_details(&unit.listed.clone()));
         let mut queued = unit.clone();
-        let row = Listed { job: Some("start".to_owned()), ..unit.listed };
+        let row = UnitInfo { job: Some(JobType::Start), ..unit.listed };
         queued.see(row.clone(), None);
         assert!(!queued.asks_for_details(&row));
     }

@@ -349,7 +349,7 @@ fn what_failed_says_why_in_as_many_lines_as_it_needs() {
     let mut endless = failed("endless", "exit-code", "");
     endless.last_line = Some("x".repeat(400));
     let mut masked = row_of(member("masked", Kind::Process, Start::Auto), "active/running", Details::default());
-    masked.listed.load_state = "masked".to_owned();
+    masked.listed.load = LoadState::Masked;
     let rows =
         vec![long, endless, failed("waits", "timeout", "waiting for tcp 127.0.0.1:9: connection refused"), masked];
     let text = render(&Status { rows, needs_reload: 0, ..resolver() }, look(60));
@@ -391,7 +391,7 @@ fn a_users_commands_are_those_of_the_users_manager() {
 #[test]
 fn a_group_that_systemd_has_not_read_says_so() {
     let mut row = row("a", "inactive/dead");
-    row.state = State::NotLoaded("not-found".to_owned());
+    row.state = State::NotLoaded(LoadState::NotFound);
     let text = render(&Status { rows: vec![row], needs_reload: 0, ..resolver() }, look(80));
     assert!(text.contains("systemd hasn't read the file yet: `systemctl daemon-reload`"), "{text}");
 }

@@ -16,7 +16,8 @@ use crate::cli::common::selector::Selector;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
 use crate::manager::details::{Details, details};
-use crate::manager::unit::Listed;
+use crate::manager::state::ActiveState;
+use crate::manager::unit::UnitInfo;
 use crate::model;
 use crate::state::pins::Pins;
 use crate::status;
@@ -158,7 +159,7 @@ impl<'o> Group<'o> {
     fn rows(
         &self,
         members: Vec<Member>,
-        listed: &HashMap<String, Listed>,
+        listed: &HashMap<String, UnitInfo>,
         mut details: HashMap<String, Details>,
         directories: &Directories,
     ) -> Vec<Row> {
@@ -166,7 +167,7 @@ impl<'o> Group<'o> {
         let generated = directories.generator.clone().unwrap_or_default();
         let row = |mut member: Member| {
             let details = details.remove(&member.unit);
-            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| Listed::absent(&member.unit));
+            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| UnitInfo::absent(&member.unit));
             let from = details.as_ref().map(|details| PathBuf::from(&details.fragment)).unwrap_or_default();
             // Not where the file is invalid: then it isn't known who belongs to the group.
             let gone = known && !member.defined && from.starts_with(&generated);
@@ -185,12 +186,12 @@ fn resources(slice: &Details) -> Resources {
     Resources { memory, memory_max, cpu_nsec, tasks }
 }
 
-fn by_name(listed: Vec<Listed>) -> HashMap<String, Listed> {
+fn by_name(listed: Vec<UnitInfo>) -> HashMap<String, UnitInfo> {
     listed.into_iter().map(|listed| (listed.name.clone(), listed)).collect()
 }
 
-fn whole(units: &Units, listed: &HashMap<String, Listed>, waits_for: String) -> Whole {
-    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| Listed::absent(unit));
+fn whole(units: &Units, listed: &HashMap<String, UnitInfo>, waits_for: String) -> Whole {
+    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| UnitInfo::absent(unit));
     Whole { target: get(&units.target), gate: get(&units.gate), waits_for, gave_up: get(&units.mark).is_up() }
 }
 
@@ -270,10 +271,10 @@ pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) ->
 }
 
 /// Members whose row alone doesn't say what it means: how a failed one ended, whether an inactive one is done.
-fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, Listed>) -> Vec<String> {
-    let up = listed.get(&units.target).is_some_and(Listed::is_up);
+fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, UnitInfo>) -> Vec<String> {
+    let up = listed.get(&units.target).is_some_and(UnitInfo::is_up);
     let open = |member: &&Member| {
-        let at_rest = listed.get(&member.unit).is_some_and(|row| row.active_state == "inactive");
+        let at_rest = listed.get(&member.unit).is_some_and(|row| row.active == ActiveState::Inactive);
         up && at_rest && member.kind != Kind::Setup && member.start == Start::Auto
     };
     members.iter().filter(open).map(|member| member.unit.clone()).collect()
@@ -286,21 +287,21 @@ pub(crate) async fn running(systemd: &Connected, scope: Scope) -> zbus::Result<V
     let pattern = &*format!("{before}*.slice");
     let rows = systemd.ask(|manager| async move { manager.list_units_by_patterns(&[], &[pattern]).await }).await?;
     let mut found = Vec::new();
-    for row in rows.into_iter().map(Listed::from).filter(Listed::is_up) {
+    for row in rows.into_iter().map(UnitInfo::from).filter(UnitInfo::is_up) {
         let escaped = row.name.strip_prefix(before).and_then(|rest| rest.strip_suffix(".slice"));
         found.extend(escaped.and_then(|name| GroupName::new(&name.replace("\\x2d", "-"))).map(|name| (name, row.name)));
     }
     let targets: Vec<String> = found.iter().map(|(name, _)| name::target(name)).collect();
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let up: HashSet<String> =
-        systemd.list(&targets).await?.into_iter().filter(Listed::is_up).map(|row| row.name).collect();
+        systemd.list(&targets).await?.into_iter().filter(UnitInfo::is_up).map(|row| row.name).collect();
     let (mut names, quiet): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(name, _)| up.contains(&name::target(name)));
     for (name, slice) in quiet {
         // Whatever is in a slice requires it.
         let inside: Vec<String> = systemd.unit_property(&slice, "RequiredBy").await?;
         let inside: Vec<&str> = inside.iter().map(String::as_str).collect();
-        if systemd.list(&inside).await?.iter().any(Listed::is_up) {
+        if systemd.list(&inside).await?.iter().any(UnitInfo::is_up) {
             names.push((name, slice));
         }
     }

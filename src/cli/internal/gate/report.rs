@@ -134,20 +134,14 @@ fn listed(items: &[String], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::unit::Listed;
+    use crate::manager::unit::UnitInfo;
 
     fn seen(standings: &[(&str, Standing)]) -> (Vec<Awaited>, Vec<Seen>) {
         standings
             .iter()
             .map(|(name, standing)| {
                 let unit = (*name).to_owned();
-                let row = Listed {
-                    name: unit.clone(),
-                    load_state: String::new(),
-                    active_state: String::new(),
-                    sub_state: String::new(),
-                    job: None,
-                };
+                let row = UnitInfo::absent(name);
                 let awaited = Awaited { unit, essential: true };
                 (awaited, (row, standing.clone()))
             })
