@@ -10,6 +10,8 @@ use copse::unit::directives::Systemd;
 
 const FORMAT: &str = include_str!("../man/copse.toml.5");
 const COMMAND: &str = include_str!("../man/copse.1");
+const RUN: &str = include_str!("../man/copse-run.1");
+const IMPORT: &str = include_str!("../man/copse-import.1");
 const NOTIFY: &str = include_str!("../man/copse-notify.1");
 const CONCEPTS: &str = include_str!("../man/copse.7");
 
@@ -43,6 +45,12 @@ fn options(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     let is_option = |word: &&str| word.starts_with("--") && word[2..].starts_with(|c: char| c.is_ascii_lowercase());
     words.filter(is_option).map(str::to_owned).collect()
+}
+
+/// The options that a command has, of its `--help`.
+fn options_of_help(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    lines.flat_map(|line| options(line.split("  ").next().unwrap_or_default())).collect()
 }
 
 fn said_by(program: &str, arguments: &[&str]) -> String {
@@ -120,30 +128,183 @@ fn every_directive_of_the_profiles_is_in_the_manual() {
     assert!(tried > 25);
 }
 
-#[test]
-fn every_verb_and_option_is_in_the_manual() {
-    let copse = env!("CARGO_BIN_EXE_copse");
-    let help = said_by(copse, &["--help"]);
-    let verbs = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let verbs: Vec<&str> = verbs
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .filter(|verb| !verb.is_empty() && *verb != "help")
-        .collect();
-    assert!(verbs.len() >= 8, "{verbs:?}");
-    let page = plain(COMMAND);
-    let documented = options(&page);
-    for verb in verbs {
-        let synopsis = [format!("copse {verb}"), format!("copse [{verb}")];
-        assert!(
-            synopsis.iter().any(|line| page.contains(line.as_str())),
-            "man/copse.1 doesn't say how `{verb}` is called"
-        );
-        assert!(COMMAND.contains(&format!("\\fB{}\\fR", verb.replace('-', "\\-"))), "nor what `{verb}` does");
-        let missing: Vec<String> =
-            options(&said_by(copse, &[verb, "--help"])).difference(&documented).cloned().collect();
-        assert!(missing.iter().all(|option| option == "--help"), "man/copse.1 has not {missing:?} of `{verb}`");
+/// The commands and their names in `--help`.
+fn commands() -> Vec<String> {
+    let help = said_by(env!("CARGO_BIN_EXE_copse"), &["--help"]);
+    let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    let names = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names: Vec<String> = names.filter(|name| !name.is_empty() && *name != "help").map(str::to_owned).collect();
+    assert!(names.len() > 30, "{names:?}");
+    names
+}
+
+/// A section of a page, without its heading.
+fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let (_, rest) = page.split_once(&format!(".SH {heading}\n")).unwrap_or_else(|| panic!("there is no {heading}"));
+    rest.split_once("\n.SH ").map_or(rest, |(section, _)| section)
+}
+
+/// The entries of the commands in copse(1): the lines of the tag, and all of the text.
+fn command_entries() -> Vec<(Vec<String>, String)> {
+    let mut entries: Vec<(Vec<String>, String)> = Vec::new();
+    let (mut depth, mut tag) = (0, false);
+    for line in section(COMMAND, "COMMANDS").lines() {
+        match line {
+            ".RS" | ".RS 4" => depth += 1,
+            ".RE" => depth -= 1,
+            ".TP" if depth == 0 => {
+                entries.push((Vec::new(), String::new()));
+                tag = true;
+                continue;
+            }
+            ".TQ" if depth == 0 => {
+                tag = true;
+                continue;
+            }
+            _ => {}
+        }
+        if let Some((tags, text)) = entries.last_mut() {
+            text.push_str(&format!("{}\n", plain(line)));
+            if std::mem::take(&mut tag) {
+                tags.push(plain(line));
+            }
+        }
     }
+    entries
+}
+
+/// What a command is called with: `[NAME]...` of `status [NAME]... [--watch]`.
+fn operand(line: &str) -> Option<&str> {
+    let operand = line.split(' ').nth(1).filter(|word| !word.starts_with("[-") && !word.starts_with("[OPTIONS"));
+    operand.or_else(|| line.split(' ').nth(2).filter(|_| line.contains("[OPTIONS] ")))
+}
+
+#[test]
+fn every_command_has_one_entry_with_its_operands_and_options() {
+    let shared = options(&plain(section(COMMAND, "OPTIONS")));
+    let entries = command_entries();
+    for name in commands() {
+        let is_entry = |tags: &[String]| tags.iter().any(|tag| tag.split(' ').next() == Some(&name));
+        let [(tags, text)] = &entries.iter().filter(|(tags, _)| is_entry(tags)).collect::<Vec<_>>()[..] else {
+            panic!("man/copse.1 has not one entry for `{name}`");
+        };
+        // These two have pages of their own.
+        let others: &[&str] = match name.as_str() {
+            "import" => &["supervisord", "procfile"],
+            "run" => &[""],
+            _ => &[],
+        };
+        let help = match others {
+            [] => said_by(env!("CARGO_BIN_EXE_copse"), &[&name, "--help"]),
+            others => {
+                let with = |other: &&str| {
+                    let words: Vec<&str> =
+                        [&name, *other, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+                    said_by(env!("CARGO_BIN_EXE_copse"), &words)
+                };
+                others.iter().map(with).collect()
+            }
+        };
+        let page = std::fs::read_to_string(format!("{}/man/copse-{name}.1", env!("CARGO_MANIFEST_DIR")));
+        let text = text.clone() + &page.map(|page| plain(&page)).unwrap_or_default();
+        let (known, told) = (options_of_help(&help), options(&text));
+        let missing: Vec<_> =
+            known.iter().filter(|option| !told.contains(*option) && !shared.contains(*option)).collect();
+        assert!(missing.is_empty(), "the entry of `{name}` has not {missing:?}");
+        let inner = text.split("\n.TP\n").skip(1).filter_map(|rest| rest.lines().next());
+        let tagged = tags.iter().map(String::as_str).chain(inner).flat_map(options);
+        let stale: Vec<_> = tagged.filter(|option| !known.contains(option) && option != "--explain").collect();
+        assert!(stale.is_empty(), "`copse {name}` has no {stale:?}");
+        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: copse ")).expect("a usage");
+        let (shown, taken) = (operand(&tags[0]), operand(usage));
+        let form = |operand: Option<&str>| operand.map(|word| (word.starts_with('['), word.ends_with("...")));
+        let exempt = ["import", "compile", "completions", "scale"].contains(&name.as_str());
+        assert!(exempt || form(shown) == form(taken), "`{name}`: {shown:?} in the manual, {taken:?} in `--help`");
+    }
+    assert_eq!(entries.iter().flat_map(|(tags, _)| tags.first()).count(), commands().len(), "an entry too many");
+}
+
+#[test]
+fn the_examples_of_the_commands_are_commands() {
+    let mut tried = 0;
+    for page in [COMMAND, RUN, IMPORT] {
+        let blocks = section(page, "EXAMPLES").split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next());
+        for command in blocks.flat_map(str::lines).map(plain) {
+            let Some(words) = command.strip_prefix("copse ") else { continue };
+            let words: Vec<&str> = words.split(' ').filter(|word| *word != "\\e" && !word.is_empty()).collect();
+            // Help is given only where everything before it makes sense.
+            let help = Command::new(env!("CARGO_BIN_EXE_copse")).args(words).arg("--help").output().unwrap();
+            assert!(help.status.success(), "{command}: {}", String::from_utf8_lossy(&help.stderr));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 12, "{tried}");
+}
+
+#[test]
+fn the_commands_of_the_readme_are_commands_and_the_move_from_supervisord_is_that_of_the_manual() {
+    let readme = include_str!("../README.md");
+    let blocks: Vec<&str> = readme.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let typed = |block: &str| -> Vec<String> {
+        let lines = block.lines().filter_map(|line| line.strip_prefix("# ").or_else(|| line.strip_prefix("$ ")));
+        lines.map(|line| line.split(" #").next().unwrap().trim().to_owned()).collect()
+    };
+    let mut tried = 0;
+    for command in blocks.iter().flat_map(|block| typed(block)) {
+        for words in command.split("; ").filter_map(|command| command.strip_prefix("copse ")) {
+            let mut copse = Command::new(env!("CARGO_BIN_EXE_copse"));
+            let help = copse.args(words.split(' ').filter(|word| *word != "--user")).arg("--help").output().unwrap();
+            assert!(help.status.success(), "{command}: {}", String::from_utf8_lossy(&help.stderr));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 15, "{tried}");
+    let moves = blocks.iter().map(|block| typed(block)).find(|lines| lines[0].contains("import supervisord")).unwrap();
+    let page = section(IMPORT, "EXAMPLES").split(".nf\n").nth(1).and_then(|rest| rest.split("\n.fi").next());
+    assert_eq!(moves, plain(page.unwrap()).lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_examples_of_the_helper_are_command_lines() {
+    let mut tried = 0;
+    for block in section(NOTIFY, "EXAMPLES").split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next()) {
+        let text = plain(block).replace("\\e\n", "");
+        for line in text.lines().filter_map(|line| line.split_once("=copse-notify ")) {
+            let words = line.1.split_whitespace().map(std::ffi::OsString::from).collect();
+            assert!(copse::notify::args::parse(words).is_ok(), "{}", line.1);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 4, "{tried}");
+}
+
+#[test]
+fn the_samples_of_json_are_json() {
+    let samples = section(COMMAND, "JSON").split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next());
+    let samples: Vec<serde_json::Value> = samples.map(|text| serde_json::from_str(&plain(text)).unwrap()).collect();
+    assert_eq!(samples.len(), 5);
+}
+
+/// The tree of units in copse(7) is that of the group file above it.
+#[test]
+fn the_group_of_the_overview_becomes_the_units_that_it_shows() {
+    let mut blocks = section(CONCEPTS, "DESCRIPTION").split(".nf\n").skip(1);
+    let mut block = || plain(blocks.next().and_then(|rest| rest.split("\n.fi").next()).expect("a block"));
+    let (file, tree) = (block(), block());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shop.toml");
+    std::fs::write(&path, &file).unwrap();
+    let printed = said_by(env!("CARGO_BIN_EXE_copse"), &["render", path.to_str().unwrap()]);
+    let mut made = BTreeSet::new();
+    for line in printed.lines() {
+        let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || "@-.".contains(c)));
+        let is_unit = |word: &&str| {
+            [".service", ".target", ".slice"].iter().any(|suffix| word.ends_with(suffix)) && !word.contains("@.service")
+        };
+        made.extend(words.filter(is_unit).map(|word| word.trim_start_matches('-').to_owned()));
+    }
+    let shown = tree.lines().map(|line| line.trim_start_matches("+- ").split(' ').next().unwrap().to_owned());
+    assert_eq!(shown.collect::<BTreeSet<_>>(), made);
 }
 
 #[test]
@@ -164,7 +325,7 @@ fn the_examples_of_the_format_are_good_group_files() {
 }
 
 #[test]
-fn every_section_of_a_page_stands_there_once_and_each_verb_in_the_synopsis() {
+fn every_section_of_a_page_stands_there_once() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         let mut sections: Vec<&str> = text.lines().filter(|line| line.starts_with(".SH ")).collect();
@@ -172,13 +333,6 @@ fn every_section_of_a_page_stands_there_once_and_each_verb_in_the_synopsis() {
         sections.sort_unstable();
         sections.dedup();
         assert_eq!(sections.len(), all, "{}: a section stands there twice: {sections:?}", page.display());
-    }
-    let synopsis = COMMAND.split(".SH ").find(|section| section.starts_with("SYNOPSIS")).map(plain).unwrap_or_default();
-    let help = said_by(env!("CARGO_BIN_EXE_copse"), &["--help"]);
-    let verbs =
-        help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1).take_while(|line| !line.is_empty());
-    for verb in verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|verb| !verb.is_empty()) {
-        assert!(verb == "help" || synopsis.contains(&format!("copse {verb}")), "`{verb}` isn't in the synopsis");
     }
 }
 
@@ -205,7 +359,7 @@ fn the_page_of_concepts_leads_to_all_others() {
 #[test]
 fn groff_has_nothing_to_say_against_the_pages() {
     for page in pages() {
-        let output = match Command::new("groff").args(["-man", "-ww", "-z", "-Tutf8"]).arg(&page).output() {
+        let output = match Command::new("groff").args(["-t", "-man", "-ww", "-z", "-Tutf8"]).arg(&page).output() {
             Ok(output) => output,
             Err(why) if std::env::var("CI").as_deref() != Ok("true") => return eprintln!("NOT RUN: groff: {why}"),
             Err(why) => panic!("groff: {why}"),
@@ -217,7 +371,7 @@ fn groff_has_nothing_to_say_against_the_pages() {
 
 #[test]
 fn every_option_of_the_import_is_in_the_manual() {
-    let page = include_str!("../man/copse-import.1");
+    let page = IMPORT;
     let documented: BTreeSet<String> = options(&plain(page)).union(&options(&plain(COMMAND))).cloned().collect();
     for from in ["supervisord", "procfile"] {
         let help = options(&said_by(env!("CARGO_BIN_EXE_copse"), &["import", from, "--help"]));
@@ -230,7 +384,6 @@ fn every_option_of_the_import_is_in_the_manual() {
 fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
     use copse::import::supervisord::options::KINDS;
 
-    let page = include_str!("../man/copse-import.1");
     let mut table = String::new();
     let roff = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
     for kind in KINDS {
@@ -238,13 +391,46 @@ fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
         if let Some(sentence) = kind.sentence() {
             table += &format!("{}\n", roff(&sentence));
         }
-        for row in kind.rows {
-            table += &format!(".TP\n\\fB{}\\fR\n{}\n", roff(row.option), roff(&row.sentence()));
+        // Options of which the same is to be said have one entry.
+        for rows in kind.rows.chunk_by(|one, next| one.sentence() == next.sentence()) {
+            let options: Vec<String> = rows.iter().map(|row| format!("\\fB{}\\fR", roff(row.option))).collect();
+            table += &format!(".TP\n{}\n{}\n", options.join(", "), roff(&rows[0].sentence()));
         }
     }
-    let written =
-        page.split_once(".\\\" The table.\n").and_then(|(_, rest)| rest.split_once(".SH SEE ALSO")).unwrap().0;
-    assert!(written == table, "man/copse-import.1 should have:\n{table}");
+    let (before, rest) = IMPORT.split_once(".\\\" The table.\n").unwrap();
+    let (written, after) = rest.split_once(".SH SEE ALSO").unwrap();
+    if std::env::var("SNAPSHOTS").as_deref() == Ok("overwrite") {
+        let page = format!("{before}.\\\" The table.\n{table}.SH SEE ALSO{after}");
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/man/copse-import.1"), page).unwrap();
+    } else {
+        assert!(written == table, "man/copse-import.1 is old: SNAPSHOTS=overwrite cargo test --test manual");
+    }
+}
+
+/// A TOML file without its comments and blank lines.
+fn toml(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_the_page_of_the_import_shows_is_what_is_imported() {
+    let directory = tempfile::tempdir().unwrap();
+    for (heading, kind, name, options) in [
+        ("SUPERVISORD", "supervisord", "supervisord.conf", ""),
+        ("PROCFILES", "procfile", "Procfile", "-m web=2,worker=1 -d /srv/shop"),
+    ] {
+        let mut blocks = section(IMPORT, heading).split(".nf\n").skip(1);
+        let mut block = || plain(blocks.next().and_then(|rest| rest.split("\n.fi").next()).expect("a block"));
+        let (input, output) = (block(), block());
+        assert!(plain(section(IMPORT, heading)).contains(options));
+        let path = directory.path().join(name);
+        std::fs::write(&path, input + "\n").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_copse"));
+        command.args(["import", kind]).arg(&path).args(["--name", "shop"]).args(options.split_whitespace());
+        let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert_eq!(toml(&printed), toml(&output));
+    }
 }
 
 #[test]
