@@ -245,7 +245,7 @@ record: prerequisites static
 
 # --- speed ------------------------------------------------------------------------------------------
 
-# Not a test: the tables are for the README. `make bench ROUNDS=101` on a busy machine.
+# Not a test: the tables are for doc/benchmarks.md. `make bench ROUNDS=101` on a busy machine.
 .PHONY: bench
 bench: PROGRAMS := python3
 bench: prerequisites

@@ -1,38 +1,60 @@
-//! The first group of the README, as a reader pastes it.
+//! The first group of the README, and what a reader types and sees.
 
 const README: &str = include_str!("../../README.md");
 
-/// What is between a line that begins so and the next fence.
-fn block(fence: &str, begins: &str) -> &'static str {
-    let after = README.split_once(&format!("{fence}\n{begins}")).expect("README.md has the block").1;
-    let from = README.len() - after.len() - begins.len();
-    let end = README[from..].find("\n```").expect("it ends") + 1;
-    &README[from..from + end]
+/// A command with what it prints, as far as the README shows that.
+#[derive(Debug)]
+pub struct Typed {
+    pub command: &'static str,
+    pub output: Vec<&'static str>,
 }
 
-/// The command that writes the group file.
-pub fn paste() -> &'static str {
-    block("```sh", "mkdir -p /etc/copse")
+/// The first block of a language.
+fn block(text: &'static str, language: &str) -> &'static str {
+    let after = text.split_once(&format!("```{language}\n")).expect("README.md has the block").1;
+    after.split_once("```").expect("it ends").0
 }
 
-/// The group file in it: its path, and its text.
+/// The group file at the top: its path, and its text.
 pub fn group_file() -> (&'static str, &'static str) {
-    let (head, rest) = paste().split_once(" <<'EOF'\n").expect("a here-document");
-    let path = head.rsplit_once("cat > ").expect("to a file").1;
-    (path, rest.split_once("EOF\n").expect("it ends").0)
+    let text = block(README, "toml");
+    let path = text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("its path");
+    (path, text)
 }
 
-/// The commands after it, without what is said of them.
-pub fn commands() -> Vec<&'static str> {
-    let lines = block("```console", "# copse check hello").lines();
-    let command =
-        |line: &'static str| line.strip_prefix("# ").expect("a prompt").split("  #").next().unwrap_or_default();
-    let commands = lines.map(|line| command(line).split(" # ").next().unwrap_or_default().trim_end());
-    commands.flat_map(|line| line.split("; ")).collect()
+/// The text below a heading; the empty heading is the top of the page.
+fn section(heading: &str) -> &'static str {
+    let after = match heading {
+        "" => README,
+        _ => README.split_once(&format!("\n## {heading}\n")).expect("README.md has the section").1,
+    };
+    after.split_once("\n## ").map_or(after, |(section, _)| section)
 }
 
-/// How to be rid of it.
+/// The commands of a section, without the comments after them.
+pub fn commands(heading: &str) -> Vec<Typed> {
+    let mut typed: Vec<Typed> = Vec::new();
+    let mut open = false;
+    for line in section(heading).lines() {
+        match line {
+            "```console" => open = true,
+            "```" => open = false,
+            _ if !open => {}
+            _ => match line.strip_prefix("# ").or_else(|| line.strip_prefix("$ ")) {
+                Some(command) => {
+                    let command = command.split("  #").next().unwrap_or_default();
+                    let command = command.split(" # ").next().unwrap_or_default().trim_end();
+                    typed.push(Typed { command, output: Vec::new() });
+                }
+                None => typed.last_mut().expect("a command").output.push(line),
+            },
+        }
+    }
+    typed
+}
+
+/// How to remove the group.
 pub fn farewell() -> &'static str {
-    let after = README.split_once("To be rid of it: `").expect("README.md says it").1;
+    let after = README.split_once("Remove it with `").expect("README.md has it").1;
     after.split_once('`').expect("it ends").0
 }

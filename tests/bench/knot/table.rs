@@ -10,7 +10,7 @@ pub fn table(rounds: &[[Round; 2]]) -> String {
     let mut text = format!("| median, worst of {} rounds | as packaged | as a group | ratio |\n", rounds.len());
     text += "|---|---|---|---|\n";
     let memory = |round: &Round| f64::from(round.memory.values().sum::<u32>()) / 1024.0;
-    row(&mut text, "memory beside the workers (PSS)", rounds, memory, mebibytes);
+    row(&mut text, "memory next to the workers (PSS)", rounds, memory, mebibytes);
     let parts = [0, 1].map(|of| parts(rounds, of));
     let _ = writeln!(text, "| – made up of | {} | {} | |", parts[0], parts[1]);
     row(&mut text, "start, to the first answer", rounds, |round| round.first_answer.as_secs_f64(), seconds);
