@@ -1,13 +1,40 @@
 //! copse turns one TOML file per group of processes into native systemd units.
 //!
 //! ```text
-//!  files ─source→ Source ─document→ Document ─model→ Group ─generate→ UnitTree ─tree→ directory
-//!    (path,text)     one tree of values,   what it means:    units and links       the generator's
-//!                    places kept           names resolved    as plain data         normal-dir
-//!                     └───────── Diagnostics, collected, never printed here ─────────┘
+//!  group files                                                        systemd
+//!      │ group_file                                                      │ manager
+//!      ▼                                                                 ▼
+//!   Document ───model──▶ Group ───generate──▶ UnitTree         properties of units
+//!   TOML with           names resolved,      units and links         │
+//!   locations           values checked       as plain data           │   state
+//!                                                │ generator         ▼     │ versions since boot
+//!                                                ▼             change/observe
+//!                                      directory of systemd          │ Situation
+//!                                                              change/plan
+//!                                                                    │ Plan
+//!                                                              change/rollout ──▶ jobs of systemd
 //! ```
 //!
-//! Every arrow is a pure function of plain values; only the two ends touch the operating system.
+//! Everything between the two ends is a pure function of plain values. Each module is a room, and imports only rooms
+//! above it in this list:
+//!
+//! - [`basic`]: what is independent of groups, such as diagnostics, time spans and the paths of a scope.
+//! - [`unit`]: names, values and files of units, and which version of systemd has which directive.
+//! - [`notify`]: the program copse-notify, which reports readiness and health.
+//! - [`group_file`]: finds group files and drop-ins, and reads them into values with their location.
+//! - [`model`]: a [`Group`](model::Group) from these values, and every error that a group file can have.
+//! - [`generate`]: a [`UnitTree`](unit::UnitTree) from a group. It cannot fail.
+//! - [`state`]: the files in /run/copse, which record the versions of each group since boot, pins, and the last apply.
+//! - [`manager`]: D-Bus calls to systemd, and what their answers mean.
+//! - [`generator`]: the program copse-generator, which runs all of this for each group at boot and daemon-reload.
+//! - [`change`]: from files that changed to processes that run them. [`change::observe`] collects a situation,
+//!   [`change::plan`] decides what each unit needs, and [`change::rollout`] carries it out.
+//! - [`status`]: one word for a group, and the table or JSON below it.
+//! - [`import`]: group files from the files of other process managers.
+//! - [`cli`]: the program copse, one file for each command.
+//!
+//! The programs copse-generator and copse-notify are built without the feature `cli`, and then link neither D-Bus nor an
+//! async runtime.
 
 pub mod basic;
 #[cfg(feature = "cli")]

@@ -68,6 +68,30 @@ fn rooms_import_only_what_stands_above_them() {
     }
 }
 
+#[test]
+fn the_crate_and_the_guide_for_contributors_introduce_the_rooms_with_the_same_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let head = fs::read_to_string(root.join("src/lib.rs")).unwrap();
+    let head: String = head
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line)))
+        .collect();
+    let guide = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let picture =
+        |text: &str| text.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).map(str::to_owned);
+    assert!(picture(&head).is_some_and(|drawn| picture(&guide) == Some(drawn)), "the pictures differ");
+    let mut at = 0;
+    for (room, _) in ROOMS {
+        let paragraph = format!("\n- **{room}** ");
+        let found = guide[at..].find(&paragraph);
+        at +=
+            found.unwrap_or_else(|| panic!("CONTRIBUTING.md has no paragraph `{room}`, or not in the order of ROOMS"));
+        let link = format!("[`{}`]", room.replace('/', "::"));
+        assert!(head.contains(&link), "src/lib.rs does not introduce {link}");
+    }
+}
+
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let all = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
