@@ -26,65 +26,65 @@ struct Rule {
 const RULES: [Rule; 9] = [
     Rule {
         fault: "a person as the subject",
-        pattern: r"\b([Ww]ho(ever|m)?|[Ww]hatever|[Nn]obody|[Ss]omebody|[Aa]nybody)\b",
+        pattern: r"(^|[^-\w])([Ww]ho(ever|m)?|[Ww]hatever|[Nn]obody|[Ss]omebody|[Aa]nybody)\b",
         instead: "name the unit, the user, the program or the file",
-        ceiling: 57,
+        ceiling: 9,
         ceiling_of_programs: 28,
     },
     Rule {
         fault: "a contraction",
         pattern: r"n't\b",
         instead: "write `cannot`, `does not`, `is not`",
-        ceiling: 134,
+        ceiling: 19,
         ceiling_of_programs: 256,
     },
     Rule {
         fault: "a translated adverb",
         pattern: r"\b(anew|otherwise|as ever|all the same|for ever|beside|so many|so much|meanwhile|half-way)\b",
         instead: "write `again`, `differently`, `as usual`, `in either case`, `next to`, or leave it out",
-        ceiling: 31,
+        ceiling: 6,
         ceiling_of_programs: 29,
     },
     Rule {
         fault: "a phrase in front of the subject",
         pattern: r"(^|[.;:] )(Of|Where|From what|With what|Whether|Who) ",
         instead: "begin with the subject: `If …`, `For …`, or `The … of …`",
-        ceiling: 24,
+        ceiling: 6,
         ceiling_of_programs: 5,
     },
     Rule {
         fault: "a passive failure",
         pattern: r"can't be [a-z]+|\bcannot be [a-z]+ed: ",
         instead: "write `cannot VERB OBJECT: REASON`",
-        ceiling: 10,
+        ceiling: 2,
         ceiling_of_programs: 92,
     },
     Rule {
         fault: "a remedy without a verb, or in the same line",
         pattern: r": [`](copse|systemctl|\{)|; help: ",
         instead: "write `run `…``, as a help line of its own",
-        ceiling: 4,
+        ceiling: 0,
         ceiling_of_programs: 38,
     },
     Rule {
         fault: "a word that copse does not use",
         pattern: r"\b([Mm]istakes?|roll\\?-outs?|throw\\?-away|(end|ran)(s|ed)? (well|badly)|gone from the file|no longer in its group|left the file)\b",
         instead: "write `error`, `rollout`, `temporary`, `exits successfully`, `fails`, `orphaned`; see the glossary in CONTRIBUTING.md",
-        ceiling: 29,
+        ceiling: 3,
         ceiling_of_programs: 17,
     },
     Rule {
         fault: "a program that talks",
-        pattern: r"\b(says?|tells?|said|told|wants?|knows?)\b",
+        pattern: r"(^|[^-.\w])(says?|tells?|said|told|wants?|knows?)\b",
         instead: "write `prints`, `reports`, `reads`, `checks`, `requires`, `waits for`",
-        ceiling: 133,
+        ceiling: 16,
         ceiling_of_programs: 78,
     },
     Rule {
         fault: "a chain of clauses",
         pattern: r";[^;]*; ",
         instead: "write sentences, or a list",
-        ceiling: 15,
+        ceiling: 0,
         ceiling_of_programs: 4,
     },
 ];
@@ -92,7 +92,7 @@ const RULES: [Rule; 9] = [
 /// The longest sentence, in words.
 const LONGEST: usize = 25;
 /// How many sentences of the documents are longer.
-const CEILING_OF_LONG: usize = 118;
+const CEILING_OF_LONG: usize = 18;
 /// How many units have a `Description=` that is no noun phrase: PID 1 logs `Starting …` and `Finished …` with it.
 const CEILING_OF_DESCRIPTIONS: usize = 14;
 
@@ -120,6 +120,12 @@ fn files(below: &str) -> Vec<PathBuf> {
     found
 }
 
+/// A document, without the table in copse-import(1), which is made of literals in `src/`.
+fn read(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    text.split_once(".\\\" The table.\n").map_or(text.as_str(), |(before, _)| before).to_owned()
+}
+
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
     path.extension().is_some_and(|suffix| suffixes.iter().any(|known| suffix == *known))
 }
@@ -136,11 +142,25 @@ fn documents() -> Vec<PathBuf> {
 fn lines(files: impl IntoIterator<Item = PathBuf>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for file in files {
-        let text = fs::read_to_string(&file).unwrap();
+        let text = read(&file);
         let plain = ["\\fB", "\\fR", "\\fI", "\\&"];
+        let mut code = false;
         for (number, line) in text.lines().enumerate() {
             let text = plain.iter().fold(line.replace("\\-", "-"), |line, escape| line.replace(escape, ""));
-            pieces.push(Piece { file: file.clone(), line: number + 1, text });
+            if line.starts_with("```") || [".nf", ".fi"].contains(&line) {
+                code = !code;
+            }
+            // Only the comments of examples are ours: what programs print is looked at where they have it from.
+            let texts: Vec<&str> = match code {
+                true => text.split_once(" # ").into_iter().map(|(_, comment)| comment).collect(),
+                false if text.starts_with('|') => text.split(" | ").collect(),
+                false if has_suffix(&file, &["toml"]) => {
+                    text.split_once('#').into_iter().map(|(_, text)| text).collect()
+                }
+                false => vec![&text],
+            };
+            let piece = |text: &str| Piece { file: file.clone(), line: number + 1, text: text.to_owned() };
+            pieces.extend(texts.into_iter().map(piece));
         }
     }
     pieces
@@ -257,13 +277,14 @@ fn what_people_read_is_plain_english() {
 
 /// The sentences of a document: its paragraphs without code, tables and markup.
 fn sentences(file: &Path) -> Vec<(usize, String)> {
-    let text = fs::read_to_string(file).unwrap();
+    let text = read(file);
     let markdown = has_suffix(file, &["md"]);
     let roff = has_suffix(file, &["1", "5", "7", "8"]);
     let mut paragraphs: Vec<(usize, String)> = Vec::new();
     let (mut code, mut ended) = (false, true);
     for (number, line) in text.lines().enumerate() {
-        let fence = markdown && line.trim_start().starts_with("```") || roff && (line == ".nf" || line == ".fi");
+        let fence =
+            markdown && line.trim_start().starts_with("```") || roff && [".nf", ".fi", ".TS", ".TE"].contains(&line);
         if fence {
             code = !code;
         }
@@ -273,7 +294,7 @@ fn sentences(file: &Path) -> Vec<(usize, String)> {
             || line.trim().is_empty()
             || roff && line.starts_with(['.', '\''])
             || markdown && line.starts_with('|')
-            || !markdown && !roff && !line.starts_with('#');
+            || !markdown && !roff && (!line.starts_with('#') || line.starts_with("#  "));
         let tag =
             roff && text.lines().nth(number.wrapping_sub(1)).is_some_and(|before| before == ".TP" || before == ".TQ");
         if skipped || tag {
