@@ -309,8 +309,7 @@ fn the_group_of_the_overview_becomes_the_units_that_it_shows() {
 
 #[test]
 fn the_examples_of_the_format_are_good_group_files() {
-    let (_, examples) = FORMAT.split_once(".SH EXAMPLES").unwrap();
-    let blocks: Vec<&str> = examples.split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next()).collect();
+    let blocks: Vec<&str> = FORMAT.split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next()).collect();
     assert_eq!(blocks.len(), 3);
     for block in blocks {
         let text = plain(block);
@@ -322,6 +321,74 @@ fn the_examples_of_the_format_are_good_group_files() {
         let said = String::from_utf8_lossy(&check.stdout);
         assert!(check.status.success() && said.is_empty(), "{said}{}", String::from_utf8_lossy(&check.stderr));
     }
+}
+
+#[test]
+fn every_entry_of_a_key_begins_with_what_the_key_takes() {
+    for chapter in ["KEYS OF THE GROUP", "KEYS OF A PROCESS"] {
+        for entry in entries(section(FORMAT, chapter)) {
+            assert!(entry.text.starts_with("Takes "), "{:?}: {}", entry.words, entry.text);
+        }
+    }
+}
+
+/// The rows of a table of keys: key, directive, default.
+fn rows(heading: &str) -> Vec<[String; 3]> {
+    let table = section(FORMAT, "DIRECTIVES AND DEFAULTS").split(&format!(".SS {heading}\n")).nth(1).expect("a table");
+    let (table, _) = table.split_once("\n.TE").expect("it ends");
+    let rows = table.lines().skip_while(|line| !line.starts_with("key\t")).skip(1).map(plain);
+    rows.map(|row| {
+        let mut cells = row.split('\t').map(str::to_owned);
+        [(); 3].map(|()| cells.next().unwrap_or_default())
+    })
+    .collect()
+}
+
+#[test]
+fn the_table_of_keys_has_each_key_with_its_directive() {
+    // Keys of one kind are one row.
+    let row_of = |key: &str, shared: &[&str]| match shared.iter().find(|suffix| key.ends_with(**suffix)) {
+        Some(suffix) => format!("...{suffix}"),
+        None => key.to_owned(),
+    };
+    let names = |rows: &[[String; 3]]| rows.iter().map(|[key, ..]| key.clone()).collect::<BTreeSet<_>>();
+    let table = rows("Keys of a process");
+    let known: BTreeSet<_> = keys::KEYS.iter().map(|key| row_of(key.name, &["-directory-mode"])).collect();
+    assert_eq!(names(&table), known);
+    for key in keys::KEYS {
+        let Some((_, directive, _)) = key.directive else { continue };
+        let [_, written, _] = table.iter().find(|[name, ..]| name == key.name).unwrap();
+        assert_eq!(*written, format!("{directive}="), "{}", key.name);
+    }
+    let group = rows("Keys of the group");
+    let known: BTreeSet<_> = keys::GROUP_KEYS
+        .iter()
+        .filter(|key| !["defaults", "process", "setup"].contains(*key))
+        .map(|key| row_of(key, &["-directory-mode", "-directory"]))
+        .collect();
+    assert_eq!(names(&group), known);
+}
+
+/// What a process is given that has no key but its command.
+#[test]
+fn the_table_of_keys_has_the_defaults() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("web.toml");
+    std::fs::write(&file, "[process.web]\nexec = \"/bin/true\"\n[setup.step]\nexec = \"/bin/true\"\n").unwrap();
+    let printed = said_by(env!("CARGO_BIN_EXE_copse"), &["render", file.to_str().unwrap()]);
+    let unit = printed.split("\n# /").find(|unit| unit.contains("/web.service\n")).expect("the service");
+    let mut compared = 0;
+    for [key, directive, default] in rows("Keys of a process") {
+        let Some(value) = unit.lines().find_map(|line| line.strip_prefix(directive.split(',').next()?)) else {
+            continue;
+        };
+        if directive.is_empty() || ["required", "derived", ""].contains(&default.as_str()) || key == "description" {
+            continue;
+        }
+        assert_eq!(value, default, "{key}");
+        compared += 1;
+    }
+    assert!(compared >= 7, "{compared}");
 }
 
 #[test]

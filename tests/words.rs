@@ -28,35 +28,35 @@ const RULES: [Rule; 9] = [
         fault: "a person as the subject",
         pattern: r"(^|[^-\w])([Ww]ho(ever|m)?|[Ww]hatever|[Nn]obody|[Ss]omebody|[Aa]nybody)\b",
         instead: "name the unit, the user, the program or the file",
-        ceiling: 9,
+        ceiling: 0,
         ceiling_of_programs: 28,
     },
     Rule {
         fault: "a contraction",
         pattern: r"n't\b",
         instead: "write `cannot`, `does not`, `is not`",
-        ceiling: 19,
+        ceiling: 0,
         ceiling_of_programs: 256,
     },
     Rule {
         fault: "a translated adverb",
         pattern: r"\b(anew|otherwise|as ever|all the same|for ever|beside|so many|so much|meanwhile|half-way)\b",
         instead: "write `again`, `differently`, `as usual`, `in either case`, `next to`, or leave it out",
-        ceiling: 6,
+        ceiling: 0,
         ceiling_of_programs: 29,
     },
     Rule {
         fault: "a phrase in front of the subject",
         pattern: r"(^|[.;:] )(Of|Where|From what|With what|Whether|Who) ",
         instead: "begin with the subject: `If …`, `For …`, or `The … of …`",
-        ceiling: 6,
+        ceiling: 0,
         ceiling_of_programs: 5,
     },
     Rule {
         fault: "a passive failure",
         pattern: r"can't be [a-z]+|\bcannot be [a-z]+ed: ",
         instead: "write `cannot VERB OBJECT: REASON`",
-        ceiling: 2,
+        ceiling: 0,
         ceiling_of_programs: 92,
     },
     Rule {
@@ -70,14 +70,14 @@ const RULES: [Rule; 9] = [
         fault: "a word that copse does not use",
         pattern: r"\b([Mm]istakes?|roll\\?-outs?|throw\\?-away|(end|ran)(s|ed)? (well|badly)|gone from the file|no longer in its group|left the file)\b",
         instead: "write `error`, `rollout`, `temporary`, `exits successfully`, `fails`, `orphaned`; see the glossary in CONTRIBUTING.md",
-        ceiling: 3,
+        ceiling: 0,
         ceiling_of_programs: 17,
     },
     Rule {
         fault: "a program that talks",
         pattern: r"(^|[^-.\w])(says?|tells?|said|told|wants?|knows?)\b",
         instead: "write `prints`, `reports`, `reads`, `checks`, `requires`, `waits for`",
-        ceiling: 16,
+        ceiling: 0,
         ceiling_of_programs: 78,
     },
     Rule {
@@ -91,8 +91,6 @@ const RULES: [Rule; 9] = [
 
 /// The longest sentence, in words.
 const LONGEST: usize = 25;
-/// How many sentences of the documents are longer.
-const CEILING_OF_LONG: usize = 18;
 /// How many units have a `Description=` that is no noun phrase: PID 1 logs `Starting …` and `Finished …` with it.
 const CEILING_OF_DESCRIPTIONS: usize = 14;
 
@@ -144,11 +142,15 @@ fn lines(files: impl IntoIterator<Item = PathBuf>) -> Vec<Piece> {
     for file in files {
         let text = read(&file);
         let plain = ["\\fB", "\\fR", "\\fI", "\\&"];
-        let mut code = false;
+        let (mut code, mut tag) = (false, false);
         for (number, line) in text.lines().enumerate() {
             let text = plain.iter().fold(line.replace("\\-", "-"), |line, escape| line.replace(escape, ""));
-            if line.starts_with("```") || [".nf", ".fi"].contains(&line) {
+            if line.starts_with("```") || [".nf", ".fi", ".TS", ".TE"].contains(&line) {
                 code = !code;
+            }
+            // The tag of a paragraph is a name.
+            if std::mem::replace(&mut tag, [".TP", ".TQ"].contains(&line)) {
+                continue;
             }
             // Only the comments of examples are ours: what programs print is looked at where they have it from.
             let texts: Vec<&str> = match code {
@@ -330,18 +332,16 @@ fn sentences(file: &Path) -> Vec<(usize, String)> {
 #[test]
 fn no_sentence_is_too_long() {
     let mut failures = String::new();
-    let mut long = 0;
     for file in documents() {
         for (line, sentence) in sentences(&file) {
             let words = sentence.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
             if words > LONGEST {
                 let file = file.strip_prefix(root()).unwrap().display();
                 let _ = writeln!(failures, "  {file}:{line}: {words} words, write two sentences or a list: {sentence}");
-                long += 1;
             }
         }
     }
-    assert!(long <= CEILING_OF_LONG, "{long} sentences have more than {LONGEST} words:\n{failures}");
+    assert!(failures.is_empty(), "sentences have more than {LONGEST} words:\n{failures}");
 }
 
 #[test]

@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn a_key_is_found_in_its_chapter() {
         let manual = Manual::new();
-        assert!(manual.group("after").contains("Units outside"));
-        assert!(manual.member("after").contains("processes and setup steps of the group"));
-        assert!(manual.member("state-directory-mode").starts_with("Directories of its own"));
+        assert!(manual.group("after").starts_with("Takes a unit outside of the group"));
+        assert!(manual.member("after").starts_with("Takes a process or setup step of the group"));
+        assert!(manual.member("state-directory-mode").starts_with("Takes a directory of its own"));
     }
 }
