@@ -17,13 +17,14 @@
 //!
 //! The two judging modules see plain values only, so that their rules are tables in their tests.
 
+mod calls;
+pub mod cause;
 pub mod connection;
-pub mod details;
 mod error;
 pub mod gave_up;
 pub mod jobs;
 pub mod private_socket;
-mod properties;
+pub mod properties;
 pub mod proxy;
 pub mod readiness;
 pub mod state;

@@ -1,6 +1,6 @@
 //! What a group is at this moment: from the states of its units to one word about all of them.
 //!
-//! Everything here sees plain values only; [`crate::manager::details`] brings them home, [`render`] and [`json`] show
+//! Everything here sees plain values only; [`crate::manager::properties`] brings them home, [`render`] and [`json`] show
 //! them. The words are systemd's (`active`, `failed`, …), which says more where it needs more than one.
 
 #[cfg(test)]
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::plan::Reason;
-use crate::manager::details::Details;
+use crate::manager::properties::Properties;
 use crate::manager::state::{ActiveState, JobType};
 use crate::manager::unit::UnitInfo;
 
@@ -27,7 +27,7 @@ pub struct Row {
     /// Its states in systemd's words.
     pub listed: UnitInfo,
     /// The rest, where it was asked for.
-    pub details: Option<Details>,
+    pub properties: Option<Properties>,
     /// What that means.
     pub state: State,
     /// It runs, but its group file has no such process any more.
@@ -42,9 +42,9 @@ pub struct Row {
 
 impl Row {
     /// What is seen of a member; nothing is compared with its file yet.
-    pub fn new(member: Member, listed: UnitInfo, details: Option<Details>) -> Self {
-        let state = State::of(&member, &listed, details.as_ref());
-        Self { member, listed, details, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
+    pub fn new(member: Member, listed: UnitInfo, properties: Option<Properties>) -> Self {
+        let state = State::of(&member, &listed, properties.as_ref());
+        Self { member, listed, properties, state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
     }
 }
 

@@ -55,6 +55,9 @@ impl From<SystemTime> for Realtime {
 }
 
 impl Monotonic {
+    /// Before everything that has happened.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
     pub fn now() -> Self {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = u64::try_from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000).unwrap_or(0);

@@ -13,7 +13,6 @@ pub(crate) mod stamp;
 pub mod state;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 use self::inputs::{Files, Looked};
@@ -23,6 +22,7 @@ use self::paths::Unit;
 use self::situation::Changed;
 use self::situation::{Arrived, Observed, Situation, Started, Whole};
 use self::state::State;
+use crate::basic::clock::Monotonic;
 use crate::basic::diagnostic::{Diagnostic, SourceFile};
 use crate::basic::scope::{Directories, Scope};
 use crate::generate;
@@ -30,7 +30,8 @@ use crate::generate::Options;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover::Source;
 use crate::manager::Connected;
-use crate::manager::details::{Details, details};
+use crate::manager::gave_up::was_asked_to_stop;
+use crate::manager::properties::Properties;
 use crate::manager::state::JobType;
 use crate::manager::unit::UnitInfo;
 use crate::model::{Context, Group};
@@ -86,13 +87,13 @@ impl<'d> Notes<'d> {
 #[derive(Debug)]
 pub struct Seen {
     /// `G.target`
-    pub target: Details,
+    pub target: Properties,
     /// Members of the file, then what else is part of the target.
     pub members: Vec<Member>,
     /// The states of all of them, and of the target.
     pub listed: HashMap<String, UnitInfo>,
     /// Their properties, and those of the holder of shared directories.
-    pub details: HashMap<String, Details>,
+    pub properties: HashMap<String, Properties>,
 }
 
 /// What the service manager is asked about a group.
@@ -115,7 +116,7 @@ pub struct Question<'q> {
 /// What the connection or the manager refuses.
 pub async fn ask(systemd: &Connected, question: &Question<'_>) -> zbus::Result<Option<Seen>> {
     let target = name::target(question.group);
-    let found = details(systemd, std::slice::from_ref(&target)).await?.into_iter().next().unwrap_or_default();
+    let found = systemd.properties_of(std::slice::from_ref(&target)).await?.into_iter().next().unwrap_or_default();
     if !question.known && found.consists_of.is_empty() {
         return Ok(None);
     }
@@ -125,8 +126,8 @@ pub async fn ask(systemd: &Connected, question: &Question<'_>) -> zbus::Result<O
     asked.extend_from_slice(question.besides);
     let names: Vec<&str> = asked.iter().map(String::as_str).chain([target.as_str()]).collect();
     let listed = systemd.list(&names).await?.into_iter().map(|listed| (listed.name.clone(), listed)).collect();
-    let answers = details(systemd, &asked).await?;
-    Ok(Some(Seen { target: found, members, listed, details: asked.into_iter().zip(answers).collect() }))
+    let answers = systemd.properties_of(&asked).await?;
+    Ok(Some(Seen { target: found, members, listed, properties: asked.into_iter().zip(answers).collect() }))
 }
 
 /// As [`ask`], for a plan: all of the group, if there is a valid file or anything that runs.
@@ -219,17 +220,17 @@ impl<'s> Observer<'s> {
     }
 
     fn unit(&self, member: &Member, seen: &Seen, looked: &mut Looked) -> Observed {
-        let nothing = Details::default();
-        let details = seen.details.get(&member.unit).unwrap_or(&nothing);
+        let nothing = Properties::default();
+        let properties = seen.properties.get(&member.unit).unwrap_or(&nothing);
         let listed = seen.listed.get(&member.unit).cloned().unwrap_or_else(|| UnitInfo::absent(&member.unit));
-        let state = State::of(member, &listed, Some(details));
+        let state = State::of(member, &listed, Some(properties));
         let generator = self.notes.directories.generator.clone().unwrap_or_default();
-        let gone = !member.defined && Path::new(&details.fragment).starts_with(generator);
+        let gone = !member.defined && properties.fragment.starts_with(generator);
         let mut unit = Observed {
             of: self.process_of(&member.unit).map(|(name, _)| name.clone()),
             gone,
             arrived: None,
-            asked_to_stop: details.asked_to_stop,
+            asked_to_stop: was_asked_to_stop(properties),
             started: Started::Not,
             loaded: self.loaded(&member.unit),
             new: self.now.definitions.unit(&member.unit).filter(|_| member.defined),
@@ -239,7 +240,7 @@ impl<'s> Observer<'s> {
             steps: Vec::new(),
             unchanged: None,
             pinned: self.pinned(&member.unit),
-            frozen: details.frozen,
+            frozen: properties.frozen,
             member: member.clone(),
             listed,
             state,
@@ -248,10 +249,10 @@ impl<'s> Observer<'s> {
             matches!(unit.state, State::Up | State::Starting | State::Restarting | State::Stopping | State::Failed(_))
                 || unit.listed.is_up();
         if runs {
-            unit.started = self.started(&member.unit, started_at(member.kind, details), unit.loaded.as_ref());
-            self.look_at_files(&mut unit, details, looked);
+            unit.started = self.started(&member.unit, started_at(member.kind, properties), unit.loaded.as_ref());
+            self.look_at_files(&mut unit, properties, looked);
         } else if member.start == Start::Auto {
-            unit.arrived = self.arrived(&member.unit, details);
+            unit.arrived = self.arrived(&member.unit, properties);
         }
         unit
     }
@@ -291,17 +292,15 @@ impl<'s> Observer<'s> {
     }
 
     /// Why a unit doesn't run that the group starts.
-    fn arrived(&self, unit: &str, details: &Details) -> Option<Arrived> {
+    fn arrived(&self, unit: &str, properties: &Properties) -> Option<Arrived> {
         let Some(past) = &self.past else {
             return self.on_disk.unit(unit).is_none().then_some(Arrived::New);
         };
-        let ran = details.left_inactive;
+        let ran = properties.times.inactive_left.map_or(0, Monotonic::micros);
         match past.wanted_since(unit) {
             None if past.has_now(unit) => Some(Arrived::Wanted),
             None => Some(Arrived::New),
-            Some((since, before)) if !ran.happened() || ran.0 < since => {
-                Some(if before { Arrived::Wanted } else { Arrived::New })
-            }
+            Some((since, before)) if ran < since => Some(if before { Arrived::Wanted } else { Arrived::New }),
             Some(_) => None,
         }
     }
@@ -318,9 +317,10 @@ impl<'s> Observer<'s> {
         let whole = |(unit, label): (String, &str)| {
             let up = seen.listed.get(&unit).is_some_and(UnitInfo::is_up);
             let loaded = self.loaded(&unit);
-            let details = seen.details.get(&unit).filter(|_| unit == holder && up);
-            let started =
-                details.map_or(Started::Not, |details| self.started(&unit, details.main_started.0, loaded.as_ref()));
+            let properties = seen.properties.get(&unit).filter(|_| unit == holder && up);
+            let started = properties.map_or(Started::Not, |properties| {
+                self.started(&unit, started_at(Kind::Setup, properties), loaded.as_ref())
+            });
             let new = self.now.definitions.unit(&unit).filter(|_| self.now.meaning.is_some());
             let (holder, subject) = (unit == holder, Subject { unit, label: label.to_owned() });
             Whole { subject, holder, up, started, loaded, new }
@@ -331,7 +331,8 @@ impl<'s> Observer<'s> {
     /// Files that aren't what they were when the group was last applied, or else started.
     fn files(&self, seen: &Seen, overrides: &Overrides) -> Vec<Changed> {
         let history = self.notes.histories.get(self.group);
-        let at_start = history.and_then(|history| history.in_force(seen.target.active_entered.0));
+        let at_start =
+            history.and_then(|history| history.in_force(seen.target.times.active_entered.map_or(0, Monotonic::micros)));
         let before = self.applied.as_ref().map(|applied| &applied.source).or(at_start.map(|version| &version.source));
         let source = self.now.outcome.and_then(|outcome| outcome.source.as_ref());
         let texts = |source: &Source| -> Vec<Arc<SourceFile>> {
@@ -369,11 +370,12 @@ impl<'s> Observer<'s> {
 }
 
 /// The time that decides with what a unit was started.
-pub fn started_at(kind: Kind, details: &Details) -> u64 {
-    match kind {
-        Kind::Process | Kind::Setup => details.main_started.0,
-        Kind::Socket | Kind::Timer => details.active_entered.0,
-    }
+pub fn started_at(kind: Kind, properties: &Properties) -> u64 {
+    let at = match kind {
+        Kind::Process | Kind::Setup => properties.times.main_started,
+        Kind::Socket | Kind::Timer => properties.times.active_entered,
+    };
+    at.map_or(0, Monotonic::micros)
 }
 
 /// Where two lists of files aren't the same.

@@ -186,10 +186,10 @@ impl Rollout<'_> {
         for (subject, end) in units.iter().zip(ends) {
             let told = match &end {
                 Ok(reached) => match unproved.as_ref().filter(|failure| failure.subject == **subject) {
-                    Some(failure) => Err(Problem::Failed(&failure.what)),
+                    Some(failure) => Err(Problem::Failed(failure)),
                     None => Ok(*reached),
                 },
-                Err(Stop::Failed(failure)) => Err(Problem::Failed(&failure.what)),
+                Err(Stop::Failed(failure)) => Err(Problem::Failed(failure)),
                 Err(Stop::Refused(..)) => Err(Problem::NotAllowed),
                 Err(Stop::Interrupted) => Err(Problem::Interrupted),
                 Err(Stop::Manager(error)) if is_masked(error) => Err(Problem::DependencyMasked),

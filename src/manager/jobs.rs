@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use zbus::OwnedObjectPath;
 
 use super::state::{JobResult, JobType};
-use super::unit::Monotonic;
 use super::{Connected, EndedJob, connection, is_passing};
+use crate::basic::clock::Monotonic;
 
 /// Between two questions whether a job is still there: its signal is lost while the manager re-executes itself.
 const ASK: Duration = Duration::from_secs(2);
@@ -155,9 +155,9 @@ impl Jobs {
                 answer => return answer.and_then(|path| number(&path)),
             }
             // These wait for it. Two values of one moment aren't needed: the job comes before the start that it makes.
-            let started = self.systemd.unit_property(unit, "InactiveExitTimestampMonotonic").await.map(Monotonic)?;
+            let started = self.systemd.unit_time(unit, "InactiveExitTimestampMonotonic").await?;
             let row = self.systemd.list(&[unit]).await?.into_iter().next();
-            match unheard(kind, row.as_ref().and_then(|row| row.job.as_ref()), started >= began) {
+            match unheard(kind, row.as_ref().and_then(|row| row.job.as_ref()), started >= Some(began)) {
                 Unheard::Asked => {
                     let (id, _): (u32, OwnedObjectPath) = self.systemd.unit_property(unit, "Job").await?;
                     if id != 0 {

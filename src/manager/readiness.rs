@@ -11,8 +11,10 @@
 
 use std::fmt;
 
-use super::state::{ActiveState, JobType, LoadState, SubState};
-use super::unit::{History, Monotonic, UnitInfo};
+use super::properties::Properties;
+use super::state::{ActiveState, JobType, LoadState, SubState, UnitResult};
+use super::unit::UnitInfo;
+use crate::basic::clock::Monotonic;
 
 /// What a unit's state means to those who wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl fmt::Display for Loss {
 pub enum FirstLook {
     /// The row is enough.
     Clear(Standing),
-    /// Inactive without a job: only [`History`] tells what that means.
+    /// Inactive without a job: only its properties tell what that means.
     AskHistory,
 }
 
@@ -95,22 +97,22 @@ pub fn first_look(unit: &UnitInfo) -> FirstLook {
     }
 }
 
-/// Judges an inactive unit without a job by its history. `begin` is when the group's start began: what
-/// happened before belongs to an earlier start.
-pub fn second_look(history: &History, begin: Monotonic) -> Standing {
-    let since = |moment: Monotonic| moment.happened() && moment >= begin;
-    if since(history.left_inactive) || since(history.main_started) {
-        return if history.result == "exec-condition" {
+/// Judges an inactive unit without a job by its properties. `begin` is when the group's start began: what happened before
+/// belongs to an earlier start.
+pub fn second_look(unit: &Properties, begin: Monotonic) -> Standing {
+    let since = |time: Option<Monotonic>| time >= Some(begin);
+    if since(unit.times.inactive_left) || since(unit.times.main_started) {
+        return if unit.result == Some(UnitResult::ExecCondition) {
             Standing::Skipped
         } else {
             // A bad end would be `failed`, not `inactive`.
             Standing::Done
         };
     }
-    if since(history.condition_checked) && !history.condition_met {
+    if since(unit.times.condition_checked) && !unit.condition_met {
         return Standing::Skipped;
     }
-    if since(history.assertion_checked) && !history.assertion_met {
+    if since(unit.times.assertion_checked) && !unit.assertion_met {
         return Standing::Lost(Loss::Refused);
     }
     Standing::Lost(Loss::NeverStarted)
@@ -183,71 +185,74 @@ mod tests {
     }
 
     #[test]
-    fn the_history_of_an_inactive_unit() {
-        let begin = Monotonic(1_000);
-        let fresh = History { result: "success".to_owned(), ..History::default() };
-        let checked = History {
-            condition_checked: Monotonic(1_500),
-            condition_met: true,
-            assertion_checked: Monotonic(1_501),
-            assertion_met: true,
-            ..fresh.clone()
+    fn the_properties_of_an_inactive_unit() {
+        let begin = Monotonic::from_micros(1_000).unwrap();
+        let fresh = Properties { result: Some(UnitResult::Success), ..Properties::default() };
+        let with = |unit: &Properties, change: fn(&mut Properties)| {
+            let mut unit = unit.clone();
+            change(&mut unit);
+            unit
         };
-        let ran = History { left_inactive: Monotonic(1_600), main_started: Monotonic(1_601), ..checked.clone() };
+        let checked = with(&fresh, |unit| {
+            (unit.condition_met, unit.times.condition_checked) = (true, Monotonic::from_micros(1_500));
+            (unit.assertion_met, unit.times.assertion_checked) = (true, Monotonic::from_micros(1_501));
+        });
+        let ran = with(&checked, |unit| {
+            unit.times.inactive_left = Monotonic::from_micros(1_600);
+            unit.times.main_started = Monotonic::from_micros(1_601);
+        });
         let never = || Standing::Lost(Loss::NeverStarted);
-        for (situation, history, expected) in [
+        for (situation, unit, expected) in [
             ("never heard of", fresh.clone(), never()),
             ("ran and ended well", ran.clone(), Standing::Done),
             (
                 "ran in an earlier start, then a setup step failed",
-                History {
-                    left_inactive: Monotonic(500),
-                    main_started: Monotonic(501),
-                    condition_checked: Monotonic(499),
-                    assertion_checked: Monotonic(499),
-                    ..ran.clone()
-                },
+                with(&ran, |unit| {
+                    unit.times.inactive_left = Monotonic::from_micros(500);
+                    unit.times.main_started = Monotonic::from_micros(501);
+                    unit.times.condition_checked = Monotonic::from_micros(499);
+                    unit.times.assertion_checked = Monotonic::from_micros(499);
+                }),
                 never(),
             ),
             (
                 "an unmet condition",
-                History {
-                    condition_met: false,
-                    assertion_checked: Monotonic(0),
-                    assertion_met: false,
-                    ..checked.clone()
-                },
+                with(&checked, |unit| {
+                    (unit.condition_met, unit.assertion_met) = (false, false);
+                    unit.times.assertion_checked = None;
+                }),
                 Standing::Skipped,
             ),
             (
                 "an unmet condition of an earlier start",
-                History {
-                    condition_met: false,
-                    condition_checked: Monotonic(999),
-                    assertion_checked: Monotonic(0),
-                    assertion_met: false,
-                    ..checked.clone()
-                },
+                with(&checked, |unit| {
+                    (unit.condition_met, unit.assertion_met) = (false, false);
+                    unit.times.condition_checked = Monotonic::from_micros(999);
+                    unit.times.assertion_checked = None;
+                }),
                 never(),
             ),
-            ("an unmet assertion", History { assertion_met: false, ..checked.clone() }, Standing::Lost(Loss::Refused)),
+            ("an unmet assertion", with(&checked, |unit| unit.assertion_met = false), Standing::Lost(Loss::Refused)),
             (
                 "ExecCondition= said no",
-                History { result: "exec-condition".to_owned(), main_started: Monotonic(0), ..ran.clone() },
+                with(&ran, |unit| {
+                    unit.result = Some(UnitResult::ExecCondition);
+                    unit.times.main_started = None;
+                }),
                 Standing::Skipped,
             ),
             (
                 "a socket that was up and is closed again",
-                History { main_started: Monotonic(0), ..ran.clone() },
+                with(&ran, |unit| (unit.result, unit.times.main_started) = (Some(UnitResult::Success), None)),
                 Standing::Done,
             ),
             (
                 "restarted with RestartMode=direct, which leaves InactiveExit as it was, then ended well",
-                History { left_inactive: Monotonic(900), ..ran },
+                with(&ran, |unit| unit.times.inactive_left = Monotonic::from_micros(900)),
                 Standing::Done,
             ),
         ] {
-            assert_eq!(second_look(&history, begin), expected, "{situation}");
+            assert_eq!(second_look(&unit, begin), expected, "{situation}");
         }
     }
 }

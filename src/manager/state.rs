@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
+    ($($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $variant:ident = $word:literal),+ $(,)? })+) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum $name {
-            $(#[doc = concat!("`", $word, "`")] $variant,)+
+            $(#[doc = concat!("`", $word, "`")] $(#[$attribute])* $variant,)+
             /// A word that this version of copse does not know.
             Other(String),
         }
@@ -60,10 +60,12 @@ words! {
     }
 
     /// `ActiveState=`: the same words for every type of unit.
+    #[derive(Default)]
     ActiveState {
         Active = "active",
         Reloading = "reloading",
         Refreshing = "refreshing",
+        #[default]
         Inactive = "inactive",
         Failed = "failed",
         Activating = "activating",
@@ -72,10 +74,12 @@ words! {
     }
 
     /// `SubState=`: depends on the type of the unit. Only those that copse acts upon have a name.
+    #[derive(Default)]
     SubState {
         Running = "running",
         Exited = "exited",
         Listening = "listening",
+        #[default]
         Dead = "dead",
         DeadResourcesPinned = "dead-resources-pinned",
         DeadBeforeAutoRestart = "dead-before-auto-restart",
@@ -119,7 +123,9 @@ words! {
     }
 
     /// `Restart=` of a service.
+    #[derive(Default)]
     RestartPolicy {
+        #[default]
         No = "no",
         Always = "always",
         OnSuccess = "on-success",

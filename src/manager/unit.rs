@@ -1,38 +1,9 @@
 //! Units as the manager lists them, as plain values.
 
-use std::collections::HashMap;
 use std::fmt::{self, Write as _};
-
-use zbus::OwnedVariant;
 
 use super::proxy::ListUnitsRow;
 use super::state::{ActiveState, JobType, LoadState, SubState};
-use crate::basic::clock;
-
-/// A moment on `CLOCK_MONOTONIC`, in microseconds, as systemd's `…TimestampMonotonic` properties have it.
-/// Zero: never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Monotonic(pub u64);
-
-impl Monotonic {
-    /// Now.
-    pub fn now() -> Self {
-        Self(clock::monotonic())
-    }
-
-    /// Whether it ever happened.
-    pub fn happened(self) -> bool {
-        self.0 != 0
-    }
-}
-
-/// A property among all of a unit's, if it is there and of that type.
-pub fn get<T>(properties: &HashMap<String, OwnedVariant>, name: &str) -> Option<T>
-where
-    T: TryFrom<OwnedVariant>,
-{
-    T::try_from(properties.get(name)?.try_clone().ok()?).ok()
-}
 
 /// A unit in the manager's list (`ListUnits…()`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,25 +65,6 @@ impl From<ListUnitsRow> for UnitInfo {
             job: (job != 0).then(|| JobType::from(&*job_type)),
         }
     }
-}
-
-/// When and how a unit ran last.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct History {
-    /// `ConditionResult=`; means something only once `condition_checked` has happened.
-    pub condition_met: bool,
-    /// `ConditionTimestampMonotonic=`: when its conditions were looked at last.
-    pub condition_checked: Monotonic,
-    /// `AssertResult=`; means something only once `assertion_checked` has happened.
-    pub assertion_met: bool,
-    /// `AssertTimestampMonotonic=`.
-    pub assertion_checked: Monotonic,
-    /// `InactiveExitTimestampMonotonic=`: when it left `inactive` or `failed` last.
-    pub left_inactive: Monotonic,
-    /// `ExecMainStartTimestampMonotonic=` of a service.
-    pub main_started: Monotonic,
-    /// `Result=` of a service: `success`, `exit-code`, `signal`, `exec-condition`, …
-    pub result: String,
 }
 
 /// The object path of a unit: everything but letters and digits becomes `_` and two hexadecimal digits,

@@ -1,9 +1,9 @@
 //! Units in the states that the tests are about.
 
-use super::{Details, Row, UnitInfo};
+use super::{Properties, Row, UnitInfo};
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
-use crate::manager::state::JobType;
+use crate::manager::state::{JobType, UnitResult};
 
 /// Now, in the pictures.
 pub(super) const NOW: u64 = 1_700_000_000_000_000;
@@ -30,17 +30,26 @@ pub(super) fn member(label: &str, kind: Kind, start: Start) -> Member {
     Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true }
 }
 
-pub(super) fn row_of(member: Member, states: &str, details: Details) -> Row {
+pub(super) fn row_of(member: Member, states: &str, properties: Properties) -> Row {
     let listed = listed(&member.unit, states);
-    let state = State::of(&member, &listed, Some(&details));
-    Row { member, listed, details: Some(details), state, gone: false, outdated: Vec::new(), pinned: 0, last_line: None }
+    let state = State::of(&member, &listed, Some(&properties));
+    Row {
+        member,
+        listed,
+        properties: Some(properties),
+        state,
+        gone: false,
+        outdated: Vec::new(),
+        pinned: 0,
+        last_line: None,
+    }
 }
 
 pub(super) fn row(label: &str, states: &str) -> Row {
-    let result = "success".to_owned();
-    row_of(member(label, Kind::Process, Start::Auto), states, Details { result, ..Details::default() })
+    let result = Some(UnitResult::Success);
+    row_of(member(label, Kind::Process, Start::Auto), states, Properties { result, ..Properties::default() })
 }
 
 pub(super) fn setup(label: &str, states: &str) -> Row {
-    row_of(member(label, Kind::Setup, Start::Auto), states, Details::default())
+    row_of(member(label, Kind::Setup, Start::Auto), states, Properties::default())
 }

@@ -33,7 +33,7 @@ pub fn render(status: &Status) -> String {
 }
 
 fn row(row: &Row) -> Value {
-    let details = row.details.as_ref();
+    let properties = row.properties.as_ref();
     json!({
         "unit": row.member.unit,
         "name": row.member.label,
@@ -57,13 +57,13 @@ fn row(row: &Row) -> Value {
         "active_state": row.listed.active,
         "sub_state": row.listed.sub,
         "job": row.listed.job,
-        "since": details.map(|details| details.since).filter(|since| *since != 0),
-        "pid": details.map(|details| details.pid).filter(|pid| *pid != 0),
-        "restarts": details.map(|details| details.restarts),
-        "memory": details.and_then(|details| details.memory),
-        "cpu_nsec": details.and_then(|details| details.cpu_nsec),
-        "result": details.map(|details| details.result.as_str()).filter(|result| !result.is_empty()),
-        "status_text": details.map(|details| details.status_text.as_str()).filter(|text| !text.is_empty()),
+        "since": properties.and_then(|properties| properties.since),
+        "pid": properties.and_then(|properties| properties.pid),
+        "restarts": properties.map(|properties| properties.restarts),
+        "memory": properties.and_then(|properties| properties.memory),
+        "cpu_nsec": properties.and_then(|properties| properties.cpu_nsec),
+        "result": properties.and_then(|properties| properties.result.as_ref()),
+        "status_text": properties.map(|properties| properties.status_text.as_str()).filter(|text| !text.is_empty()),
         "last_line": row.last_line,
     })
 }

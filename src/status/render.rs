@@ -11,7 +11,7 @@ use super::{Resources, Row, Status, Verdict, named};
 use crate::basic::diagnostic::one_line;
 use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::state::State;
-use crate::manager::state::{ActiveState, LoadState, SubState};
+use crate::manager::state::{ActiveState, LoadState, SubState, UnitResult};
 
 /// `38.2M`, as systemctl writes sizes.
 fn size(bytes: u64) -> String {
@@ -147,7 +147,8 @@ fn unread(status: &Status) -> bool {
 
 /// A socket that systemd closed because one of those that accept on it reached its start limit.
 fn is_lost(row: &Row) -> bool {
-    row.member.kind == Kind::Socket && row.state == State::Failed("service-start-limit-hit".to_owned())
+    row.member.kind == Kind::Socket
+        && matches!(&row.state, State::Failed(Some(cause)) if cause.result == UnitResult::ServiceStartLimitHit)
 }
 
 fn sign(row: &Row) -> (&'static str, Tone) {
@@ -182,12 +183,12 @@ pub fn state(row: &Row) -> String {
         State::Starting if row.listed.active == ActiveState::Activating => "activating".to_owned(),
         State::Starting => format!("{word}, start job waiting"),
         State::Restarting => "waiting for its restart".to_owned(),
-        State::Failed(how) if how.is_empty() => "failed".to_owned(),
-        State::Failed(how) => format!("failed: {how}"),
+        State::Failed(None) => "failed".to_owned(),
+        State::Failed(Some(cause)) => format!("failed: {cause}"),
         State::NotLoaded(load) => load.to_string(),
         State::Refused => format!("{word}, Assert…= unmet"),
     };
-    if row.details.as_ref().is_some_and(|details| details.frozen) {
+    if row.properties.as_ref().is_some_and(|properties| properties.frozen) {
         text.push_str(", frozen");
     }
     if row.gone {

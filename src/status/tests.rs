@@ -2,47 +2,55 @@
 
 use super::fixtures::{listed, member, row, setup};
 use super::*;
+use crate::basic::clock::Monotonic;
 use crate::change::observe::members;
+use crate::manager::cause::ProcessEnd;
+use crate::manager::properties::Times;
 use crate::manager::state::LoadState;
-use crate::manager::unit::Monotonic;
 
 #[test]
 fn what_a_units_state_means() {
     let auto = || member("a", Kind::Process, Start::Auto);
-    let details = |result: &str| Details { result: result.to_owned(), ..Details::default() };
-    let ended = Details { main_exited: Monotonic(5), active_left: Monotonic(6), ..details("success") };
-    let stopped = Details { main_exited: Monotonic(6), active_left: Monotonic(5), ..details("success") };
-    let skipped = Details { condition_failed: true, ..details("success") };
-    let refused = Details { assertion_failed: true, ..details("success") };
-    let crashed = Details { main_code: 2, main_status: 11, ..details("signal") };
-    for (member, states, details, expected) in [
-        (auto(), "active/running", details("success"), State::Up),
-        (auto(), "reloading/reload", details("success"), State::Up),
+    let at = Monotonic::from_micros;
+    let properties = |result: &str| Properties { result: Some(result.into()), ..Properties::default() };
+    let with_times = |times| Properties { times, ..properties("success") };
+    let ended = with_times(Times { main_exited: at(5), active_left: at(6), ..Times::default() });
+    let stopped = with_times(Times { main_exited: at(6), active_left: at(5), ..Times::default() });
+    let skipped = with_times(Times { condition_checked: at(1), ..Times::default() });
+    let refused = Properties {
+        condition_met: true,
+        ..with_times(Times { condition_checked: at(1), assertion_checked: at(2), ..Times::default() })
+    };
+    let crashed = Properties { main_end: Some(ProcessEnd::Killed(11)), ..properties("signal") };
+    let segv = crashed.cause();
+    for (member, states, properties, expected) in [
+        (auto(), "active/running", properties("success"), State::Up),
+        (auto(), "reloading/reload", properties("success"), State::Up),
         // `ready = "oneshot"` stays up when its program has ended; a setup step is done.
-        (auto(), "active/exited", details("success"), State::Up),
-        (member("a", Kind::Setup, Start::Auto), "active/exited", details("success"), State::Done),
-        (auto(), "active/running stop", details("success"), State::Stopping),
-        (auto(), "activating/start", details("success"), State::Starting),
-        (auto(), "inactive/dead start", details("success"), State::Starting),
+        (auto(), "active/exited", properties("success"), State::Up),
+        (member("a", Kind::Setup, Start::Auto), "active/exited", properties("success"), State::Done),
+        (auto(), "active/running stop", properties("success"), State::Stopping),
+        (auto(), "activating/start", properties("success"), State::Starting),
+        (auto(), "inactive/dead start", properties("success"), State::Starting),
         (auto(), "activating/auto-restart", crashed.clone(), State::Restarting),
         (auto(), "failed/failed-before-auto-restart", crashed.clone(), State::Restarting),
-        (auto(), "deactivating/stop-sigterm", details("success"), State::Stopping),
-        (auto(), "failed/failed", crashed, State::Failed("signal SEGV".to_owned())),
+        (auto(), "deactivating/stop-sigterm", properties("success"), State::Stopping),
+        (auto(), "failed/failed", crashed, State::Failed(segv)),
         (auto(), "inactive/dead", ended.clone(), State::Done),
         (auto(), "inactive/dead", stopped, State::Stopped),
-        (auto(), "inactive/dead", details("success"), State::Stopped),
+        (auto(), "inactive/dead", properties("success"), State::Stopped),
         (auto(), "inactive/dead", skipped, State::Skipped),
         (auto(), "inactive/dead", refused, State::Refused),
-        (auto(), "masked:inactive/dead", details("success"), State::Masked),
+        (auto(), "masked:inactive/dead", properties("success"), State::Masked),
         // Masked, or its file removed, while it runs.
-        (auto(), "masked:active/running", details("success"), State::Up),
-        (auto(), "not-found:active/running", details("success"), State::Up),
-        (auto(), "bad-setting:inactive/dead", details("success"), State::NotLoaded(LoadState::BadSetting)),
+        (auto(), "masked:active/running", properties("success"), State::Up),
+        (auto(), "not-found:active/running", properties("success"), State::Up),
+        (auto(), "bad-setting:inactive/dead", properties("success"), State::NotLoaded(LoadState::BadSetting)),
         (member("a", Kind::Process, Start::Manual), "inactive/dead", ended, State::Idle),
-        (member("a", Kind::Process, Start::Timed), "inactive/dead", details("success"), State::Idle),
-        (member("a", Kind::Process, Start::Held), "inactive/dead", details("success"), State::Idle),
+        (member("a", Kind::Process, Start::Timed), "inactive/dead", properties("success"), State::Idle),
+        (member("a", Kind::Process, Start::Held), "inactive/dead", properties("success"), State::Idle),
     ] {
-        assert_eq!(State::of(&member, &listed("a", states), Some(&details)), expected, "{states} {details:?}");
+        assert_eq!(State::of(&member, &listed("a", states), Some(&properties)), expected, "{states} {properties:?}");
     }
 }
 

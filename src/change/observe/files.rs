@@ -6,7 +6,8 @@ use super::members::Kind;
 use super::situation::Observed;
 use super::stamp;
 use super::stamp::Stamp;
-use crate::manager::details::Details;
+use crate::basic::clock::{Monotonic, Realtime};
+use crate::manager::properties::Properties;
 use crate::model;
 use crate::model::{Group, Service};
 use crate::unit::name;
@@ -19,14 +20,14 @@ impl<'s> Observer<'s> {
     }
 
     /// Whether its program, its inputs, or what its setup steps made are still what it was started from.
-    pub(super) fn look_at_files(&self, unit: &mut Observed, details: &Details, looked: &mut Looked) {
+    pub(super) fn look_at_files(&self, unit: &mut Observed, properties: &Properties, looked: &mut Looked) {
         let Some((process, service)) = self.process_of(&unit.member.unit) else { return };
         let name = unit.member.unit.clone();
         let named = self.named(&name);
-        let since = details.main_started_at;
+        let since = properties.main_started_at.map_or(0, Realtime::micros);
         let inputs = named.inputs(service);
-        match unit.member.kind {
-            Kind::Setup => {
+        match (unit.member.kind, properties.pid) {
+            (Kind::Setup, _) => {
                 let stamp = unit.new.as_ref().and_then(|new| stamp::read(new, named));
                 let stamp = stamp.unwrap_or(Stamp { at: 0, unchanged: None });
                 unit.unchanged = stamp.unchanged;
@@ -34,9 +35,11 @@ impl<'s> Observer<'s> {
                 let noted = taken.map(|taken| taken.prints.inputs.as_str()).filter(|_| stamp.unchanged.is_none());
                 unit.inputs = looked.changed(&inputs, stamp.at.max(since), noted);
             }
-            Kind::Process if details.pid != 0 && since != 0 => {
+            (Kind::Process, Some(pid)) if since != 0 => {
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
-                let noted = taken.filter(|taken| taken.at == details.main_started.0).map(|taken| &taken.prints);
+                let noted = taken
+                    .filter(|taken| Some(taken.at) == properties.times.main_started.map(Monotonic::micros))
+                    .map(|taken| &taken.prints);
                 unit.inputs = looked.changed(&inputs, since, noted.map(|noted| noted.inputs.as_str()));
                 unit.handed = match noted.map(|noted| noted.handed.as_deref()) {
                     // Noted by a copse that didn't look at these: which of them changed before it was replaced, and
@@ -45,7 +48,7 @@ impl<'s> Observer<'s> {
                     noted => looked.changed(&named.handed(service), since, noted.flatten()),
                 };
                 let program = named.program(service);
-                unit.program = program.filter(|program| looked.program_changed(program, details.pid, since));
+                unit.program = program.filter(|program| looked.program_changed(program, pid, since));
                 unit.steps = self.steps_since(process, since);
             }
             _ => {}

@@ -1,8 +1,9 @@
 //! What a unit's states mean to its group.
 
 use super::members::{Kind, Member, Start};
-use crate::manager::details::Details;
-use crate::manager::state::{ActiveState, JobType, LoadState, SubState};
+use crate::manager::cause::Cause;
+use crate::manager::properties::Properties;
+use crate::manager::state::{ActiveState, JobType, LoadState, SubState, UnitResult};
 use crate::manager::unit::UnitInfo;
 
 /// What a unit's state means to its group.
@@ -26,8 +27,8 @@ pub enum State {
     Restarting,
     /// It is on its way down.
     Stopping,
-    /// It failed and isn't started again by itself: how it ended.
-    Failed(String),
+    /// It failed and is not started again by itself; why, if that was asked.
+    Failed(Option<Cause>),
     /// systemd can't run it: the `LoadState=`.
     NotLoaded(LoadState),
     /// An `Assert…=` refused it.
@@ -36,8 +37,8 @@ pub enum State {
 
 impl State {
     /// What a member's state means.
-    pub fn of(member: &Member, listed: &UnitInfo, details: Option<&Details>) -> Self {
-        let at_rest = || resting(member, details);
+    pub fn of(member: &Member, listed: &UnitInfo, properties: Option<&Properties>) -> Self {
+        let at_rest = || resting(member, properties);
         match &listed.active {
             ActiveState::Active if listed.job == Some(JobType::Stop) => Self::Stopping,
             ActiveState::Active if listed.sub == SubState::Exited && member.kind == Kind::Setup => Self::Done,
@@ -45,7 +46,7 @@ impl State {
             _ if listed.sub.awaits_restart() => Self::Restarting,
             ActiveState::Deactivating => Self::Stopping,
             _ if listed.is_starting() || listed.job == Some(JobType::VerifyActive) => Self::Starting,
-            ActiveState::Failed => Self::Failed(details.map_or_else(String::new, Details::end)),
+            ActiveState::Failed => Self::Failed(properties.and_then(Properties::cause)),
             _ => match &listed.load {
                 LoadState::Masked => Self::Masked,
                 LoadState::Loaded | LoadState::Merged | LoadState::Stub => at_rest(),
@@ -69,12 +70,14 @@ pub struct Whole {
 }
 
 /// What it means that a unit is inactive.
-fn resting(member: &Member, details: Option<&Details>) -> State {
-    match details {
-        Some(details) if details.condition_failed || details.result == "exec-condition" => State::Skipped,
-        Some(details) if details.assertion_failed => State::Refused,
+fn resting(member: &Member, properties: Option<&Properties>) -> State {
+    match properties {
+        Some(properties) if properties.condition_failed() || properties.result == Some(UnitResult::ExecCondition) => {
+            State::Skipped
+        }
+        Some(properties) if properties.assertion_failed() => State::Refused,
         _ if member.start != Start::Auto => State::Idle,
-        Some(details) if details.ended_by_itself() => State::Done,
+        Some(properties) if properties.exited_by_itself() => State::Done,
         _ => State::Stopped,
     }
 }

@@ -218,8 +218,8 @@ fn down(unit: &Observed, situation: &Situation<'_>) -> Finding {
         (Start::Manual, _) => Finding::leave(SkipReason::Manual),
         (Start::Timed, _) => Finding::leave(SkipReason::Timed),
         (Start::Held, _) => Finding::leave(SkipReason::Held),
-        (Start::Auto, State::Failed(how)) if !unit.asked_to_stop => {
-            let mut finding = start(Reason::Failed(how.clone()));
+        (Start::Auto, State::Failed(cause)) if !unit.asked_to_stop => {
+            let mut finding = start(Reason::Failed(cause.as_ref().map(ToString::to_string).unwrap_or_default()));
             if finding.need != Need::Skip(SkipReason::GroupInactive) {
                 finding.reasons.extend(unit.pinned.map(Reason::LeftBehind));
                 let changes = Changes::new(&unit.started, unit.loaded.as_deref(), unit.new.as_deref());

@@ -98,7 +98,7 @@ mod tests {
         let auto = |label| member(label, Start::Auto);
         let members = [
             (auto("up"), State::Up),
-            (auto("failed"), State::Failed(String::new())),
+            (auto("failed"), State::Failed(None)),
             (auto("flaps"), State::Restarting),
             (auto("stopped"), State::Stopped),
             (auto("done"), State::Done),

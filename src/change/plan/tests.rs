@@ -5,6 +5,8 @@ use super::render::named;
 use super::*;
 use crate::change::observe::situation::{Observed, Situation, Started};
 use crate::change::observe::state::State;
+use crate::manager::cause::{Cause, ProcessEnd};
+use crate::manager::state::UnitResult;
 
 /// The steps, one a line: `roll w@1 … @3`.
 fn steps(plan: &Plan) -> Vec<String> {
@@ -14,6 +16,10 @@ fn steps(plan: &Plan) -> Vec<String> {
 fn left(plan: &Plan, why: SkipReason) -> String {
     let all = plan.leave.iter().filter(|leave| leave.why == why).map(|leave| named(&leave.units));
     all.collect::<Vec<_>>().join("; ")
+}
+
+fn exit_status_1() -> Option<Cause> {
+    Some(Cause { result: UnitResult::ExitCode, main: Some(ProcessEnd::Exited(1)) })
 }
 
 const TWO: &str = "[process.a]\nexec = \"/a\"\n[process.b]\nexec = \"/b\"\n";
@@ -166,12 +172,12 @@ fn what_runs_matters_and_not_what_systemd_has_loaded() {
             |situation| situation.units[1].state = State::Restarting,
             &["restart b"],
         ),
-        ("it failed", |situation| situation.units[1].state = State::Failed("exit status 1".into()), &["start b"]),
+        ("it failed", |situation| situation.units[1].state = State::Failed(exit_status_1()), &["start b"]),
         ("somebody stopped it", |situation| situation.units[1].state = State::Stopped, &[]),
         (
             "it failed when somebody stopped it",
             |situation| {
-                situation.units[1].state = State::Failed(String::new());
+                situation.units[1].state = State::Failed(None);
                 situation.units[1].asked_to_stop = true;
             },
             &[],
@@ -363,7 +369,7 @@ fn what_is_down_starts_after_its_socket_was_made_anew() {
 fn what_failed_by_itself_was_stopped_by_nobody() {
     let group = read(TWO);
     let mut situation = situation(&group, &group);
-    situation.units[1].state = State::Failed("exit status 1".to_owned());
+    situation.units[1].state = State::Failed(exit_status_1());
     situation.units[1].listed = listed(&situation.units[1].member, &situation.units[1].state);
     situation.interrupted = ["g-b.service".to_owned()].into();
     let plan = plan(&situation);

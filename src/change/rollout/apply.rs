@@ -12,11 +12,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::basic::clock;
+use crate::basic::clock::Monotonic;
 use crate::basic::scope::Directories;
 use crate::change::observe::inputs::Files;
 use crate::change::plan::{Action, Plan, Step};
 use crate::group_file::discover::Source;
-use crate::manager::unit::Monotonic;
 use crate::state::history::History;
 use crate::state::last_apply::Prints;
 use crate::state::last_apply::{Applied, Intent, Taken};
@@ -116,7 +116,7 @@ impl Application<'_> {
             rollout.systemd().reload().await?;
         }
         // Before anything starts: what changes while it starts is found changed by the next plan.
-        let asked = Monotonic::now().0;
+        let asked = Monotonic::now().micros();
         for subject in self.plan.steps.iter().flat_map(|step| &step.units) {
             let prints = self.inputs.get(&subject.unit).map_or_else(|| Files::default().prints(), Files::prints);
             taken.insert(subject.unit.clone(), Taken { at: asked, prints });

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::basic::signal;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
+use crate::manager::cause::Cause;
 use crate::manager::is_refusal;
 
 /// Something that happened.
@@ -96,8 +97,7 @@ impl fmt::Display for Reached {
 /// Why a unit did not come to what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem<'e> {
-    /// The unit failed: how, as in [`Failure::what`].
-    Failed(&'e str),
+    Failed(&'e Failure),
     /// The caller may not do this to the unit.
     NotAllowed,
     /// A unit that it requires is masked.
@@ -111,7 +111,7 @@ pub enum Problem<'e> {
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Failed(how) => how,
+            Self::Failed(failure) => &failure.what,
             Self::NotAllowed => "not allowed",
             Self::DependencyMasked => "a unit that it needs is masked",
             Self::Interrupted => "interrupted",
@@ -158,4 +158,12 @@ pub struct Failure {
     pub subject: Subject,
     /// What happened, in plain words.
     pub what: String,
+    /// What systemd recorded, if the unit itself failed.
+    pub cause: Option<Cause>,
+}
+
+impl Failure {
+    pub fn new(subject: &Subject, what: String) -> Self {
+        Self { subject: subject.clone(), what, cause: None }
+    }
 }

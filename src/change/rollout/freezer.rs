@@ -10,7 +10,7 @@ use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
 
 use super::Rollout;
-use super::event::{Event, Failure, Problem, Stop};
+use super::event::{Event, Problem, Stop};
 use super::unit::failed;
 use crate::manager::state::FreezerState;
 
@@ -33,12 +33,12 @@ impl Rollout<'_> {
     /// What the manager refuses, or what keeps it frozen, which is told.
     pub async fn thaw(&self, subject: &Subject) -> Result<bool, Stop> {
         let thawed = self.let_run(subject).await;
-        if let Err(Stop::Failed(Failure { subject, what })) = &thawed {
+        if let Err(Stop::Failed(failure)) = &thawed {
             self.tell.tell(&Event::Ends {
                 action: "thaw",
                 subject,
                 reasons: &[Reason::Asked],
-                end: Err(Problem::Failed(what)),
+                end: Err(Problem::Failed(failure)),
             });
         }
         thawed

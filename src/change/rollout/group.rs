@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use tokio::time::{Instant, sleep};
 
+use crate::basic::clock::Monotonic;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Reason;
 use crate::manager::jobs::{End, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
-use crate::manager::unit::{Monotonic, UnitInfo};
+use crate::manager::unit::UnitInfo;
 
 use super::Rollout;
 use super::event::{Event, Failure, Problem, Reached, Stop};
@@ -51,10 +52,10 @@ impl Rollout<'_> {
             }
         }
         for subject in open {
-            self.fail("start", subject, "not ready when the start ended".to_owned(), &mut failures);
+            self.fail("start", Failure::new(subject, "not ready when the start ended".to_owned()), &mut failures);
         }
         if let Some(End::Result(result)) = end.filter(|end| !end.may_be_good() && failures.is_empty()) {
-            self.fail("start", target, format!("the start ended with `{result}`"), &mut failures);
+            self.fail("start", Failure::new(target, format!("the start ended with `{result}`")), &mut failures);
         }
         Ok(failures)
     }
@@ -80,10 +81,9 @@ impl Rollout<'_> {
                     still.push(subject);
                 }
                 Standing::Lost(Loss::Failed) => {
-                    let what = self.how_it_ended(subject).await?;
-                    self.fail("start", subject, what, failures);
+                    self.fail("start", self.failure(subject).await?, failures);
                 }
-                Standing::Lost(loss) => self.fail("start", subject, loss.to_string(), failures),
+                Standing::Lost(loss) => self.fail("start", Failure::new(subject, loss.to_string()), failures),
             }
         }
         Ok(still)
@@ -92,7 +92,7 @@ impl Rollout<'_> {
     async fn judge(&self, row: &UnitInfo, began: Monotonic) -> zbus::Result<Standing> {
         match first_look(row) {
             FirstLook::Clear(standing) => Ok(standing),
-            FirstLook::AskHistory => Ok(second_look(&self.systemd().history(&row.name).await?, began)),
+            FirstLook::AskHistory => Ok(second_look(&self.systemd().properties(&row.name).await?, began)),
         }
     }
 
@@ -143,8 +143,9 @@ impl Rollout<'_> {
         self.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(reached) });
     }
 
-    fn fail(&self, action: &'static str, subject: &Subject, what: String, failures: &mut Vec<Failure>) {
-        self.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Err(Problem::Failed(&what)) });
-        failures.push(Failure { subject: subject.clone(), what });
+    fn fail(&self, action: &'static str, failure: Failure, failures: &mut Vec<Failure>) {
+        let (subject, end) = (&failure.subject, Err(Problem::Failed(&failure)));
+        self.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end });
+        failures.push(failure);
     }
 }

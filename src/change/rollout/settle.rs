@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::basic::clock::Monotonic;
 use crate::change::observe::members::Subject;
 use crate::change::plan::Pace;
 use crate::manager::jobs::{End, Kind};
-use crate::manager::unit::Monotonic;
 use crate::unit::name;
 
 use super::Rollout;
@@ -16,7 +16,7 @@ use super::unit::{POLL, failed};
 use crate::manager::state::JobResult;
 
 /// Units and when their main processes were started: another process is another start.
-type Watched<'s> = Vec<(&'s Subject, Monotonic)>;
+type Watched<'s> = Vec<(&'s Subject, Option<Monotonic>)>;
 
 impl Rollout<'_> {
     /// Watches units that just got ready for as long as their pace wants it, `extra` beyond that, and asks the probes of
@@ -119,8 +119,8 @@ impl Rollout<'_> {
         Ok(watched)
     }
 
-    async fn main_started(&self, subject: &Subject) -> zbus::Result<Monotonic> {
-        self.systemd().service_property(&subject.unit, "ExecMainStartTimestampMonotonic").await.map(Monotonic)
+    async fn main_started(&self, subject: &Subject) -> zbus::Result<Option<Monotonic>> {
+        self.systemd().service_time(&subject.unit, "ExecMainStartTimestampMonotonic").await
     }
 }
 

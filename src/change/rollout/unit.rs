@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::basic::clock::Monotonic;
 use crate::change::observe::members::Subject;
-use crate::manager::details::{Details, details};
 use crate::manager::jobs::{End, Job, Kind};
 use crate::manager::readiness::{FirstLook, Loss, Standing, first_look, second_look};
-use crate::manager::unit::{Monotonic, UnitInfo};
+use crate::manager::unit::UnitInfo;
 use crate::manager::{is_masked, is_unknown};
 
 use super::Rollout;
@@ -95,13 +95,11 @@ impl Rollout<'_> {
     /// (`service-start-limit-hit`, seen on 257), and the others that accept on it find none any more when they are started
     /// again.
     async fn give_up(&self, subject: &Subject) -> Result<Stop, Stop> {
-        let what = self.how_it_ended(subject).await?;
+        let mut failure = self.failure(subject).await?;
         let job = self.enqueue(Kind::Stop, subject).await?;
         self.jobs.end(&job).await?;
-        Ok(failed(
-            subject,
-            format!("{what}; not tried again, as that would end in the loss of the socket that it shares"),
-        ))
+        failure.what.push_str("; not tried again, as that would end in the loss of the socket that it shares");
+        Ok(Stop::Failed(failure))
     }
 
     /// Has a unit reload; it stays up, whatever comes of it.
@@ -185,7 +183,7 @@ impl Rollout<'_> {
         };
         match first_look(&row) {
             FirstLook::Clear(standing) => Ok(standing),
-            FirstLook::AskHistory => Ok(second_look(&self.systemd().history(&row.name).await?, begin)),
+            FirstLook::AskHistory => Ok(second_look(&self.systemd().properties(&row.name).await?, begin)),
         }
     }
 
@@ -197,7 +195,7 @@ impl Rollout<'_> {
             None => self.jobs.end(job).await?,
         };
         let what = match (loss, end) {
-            (Loss::Failed, _) => self.how_it_ended(subject).await?,
+            (Loss::Failed, _) => return self.failure(subject).await.map(Stop::Failed),
             (Loss::NeverStarted, End::Result(JobResult::Dependency)) => {
                 "not started: a unit that it requires failed".to_owned()
             }
@@ -210,12 +208,13 @@ impl Rollout<'_> {
     }
 
     /// `failed: exit status 1`
-    pub(super) async fn how_it_ended(&self, subject: &Subject) -> zbus::Result<String> {
-        let known = details(self.systemd(), std::slice::from_ref(&subject.unit)).await?;
-        Ok(format!("failed: {}", known.first().map(Details::end).unwrap_or_default()))
+    pub(super) async fn failure(&self, subject: &Subject) -> zbus::Result<Failure> {
+        let cause = self.systemd().properties(&subject.unit).await?.cause();
+        let what = format!("failed: {}", cause.as_ref().map(ToString::to_string).unwrap_or_default());
+        Ok(Failure { subject: subject.clone(), what, cause })
     }
 }
 
 pub(super) fn failed(subject: &Subject, what: String) -> Stop {
-    Stop::Failed(Failure { subject: subject.clone(), what })
+    Stop::Failed(Failure::new(subject, what))
 }

@@ -15,7 +15,6 @@ use crate::basic::terminal::{ColorChoice, columns};
 use crate::change::observe::members::Subject;
 use crate::change::plan::json;
 use crate::change::rollout::{Event, Problem, Reached, Reporter, Stop};
-use crate::manager::details::before_exec;
 
 /// How many lines are brought up to date at the same time.
 const BUSY: usize = 8;
@@ -165,9 +164,9 @@ impl Reporter for Progress {
                     "seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 }));
                 let mut lines = vec![line];
-                if let Err(Problem::Failed(how)) = end {
+                if let Err(Problem::Failed(failure)) = end {
                     let last = journal_excerpt::just_now(board.scope, &subject.unit)
-                        .or_else(|| before_exec(how).map(ToOwned::to_owned));
+                        .or_else(|| failure.cause.as_ref()?.explanation().map(ToOwned::to_owned));
                     lines.extend(last.map(|line| format!("  {}", one_line(&line))));
                 }
                 board.draw(&lines);

@@ -205,7 +205,7 @@ impl Apply {
     async fn stopped(&self, subject: &Subject<'_>, stop: Stop, held: &[String]) -> Result<Exit, Stop> {
         let group = &subject.group;
         let why = match &stop {
-            Stop::Failed(Failure { subject, what }) => format!("stopped at {}: {what}", subject.label),
+            Stop::Failed(Failure { subject, what, .. }) => format!("stopped at {}: {what}", subject.label),
             Stop::Interrupted => "interrupted".to_owned(),
             Stop::Manager(error) if !is_refusal(error) => said(error),
             _ => return Err(stop),
@@ -312,8 +312,8 @@ impl Subject<'_> {
         let (mut started, mut inputs) = (BTreeMap::new(), BTreeMap::new());
         for member in &seen.members {
             let unit = &member.unit;
-            if let Some(details) = seen.details.get(unit) {
-                started.insert(unit.clone(), observe::started_at(member.kind, details).max(noted(unit)));
+            if let Some(properties) = seen.properties.get(unit) {
+                started.insert(unit.clone(), observe::started_at(member.kind, properties).max(noted(unit)));
             }
             let files = meaning.map(|group| notes.inputs(group, unit)).unwrap_or_default();
             if !files.is_empty() {

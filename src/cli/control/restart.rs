@@ -18,7 +18,7 @@ use crate::cli::common::output::complain;
 use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
-use crate::manager::details::{Details, details};
+use crate::manager::properties::Properties;
 use crate::manager::state::LoadState;
 use crate::manager::unit::UnitInfo;
 use crate::model::Percentage;
@@ -109,16 +109,16 @@ impl Restart {
 /// What each member's state means.
 async fn states(work: &Session, chosen: &Selection<'_>) -> zbus::Result<Vec<(Member, State)>> {
     let names: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
-    let known = details(work.systemd(), &names).await?;
+    let known = work.systemd().properties_of(&names).await?;
     let units: Vec<&str> = names.iter().map(String::as_str).collect();
     let rows = work.systemd().list(&units).await?;
     let of = chosen.members.iter().zip(rows).zip(known);
-    let state = |member: &Member, row: &UnitInfo, details: &Details| match row.load {
+    let state = |member: &Member, row: &UnitInfo, properties: &Properties| match row.load {
         // Also what runs: the manager would refuse to restart it.
         LoadState::Masked => State::Masked,
-        _ => State::of(member, row, Some(details)),
+        _ => State::of(member, row, Some(properties)),
     };
-    Ok(of.map(|((member, row), details)| (member.clone(), state(member, &row, &details))).collect())
+    Ok(of.map(|((member, row), properties)| (member.clone(), state(member, &row, &properties))).collect())
 }
 
 /// Says what wasn't restarted although it may have been expected.

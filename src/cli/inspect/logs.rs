@@ -24,7 +24,6 @@ use crate::cli::common::selector::Selector;
 use crate::cli::common::session::block_on;
 use crate::generator::load::Outcome;
 use crate::manager::connect;
-use crate::manager::details::details;
 
 /// Show the journal of a group, or of some of its processes, with systemd's own lines about them.
 #[derive(Debug, Args)]
@@ -143,9 +142,9 @@ fn members(scope: Scope, named: &Selector, outcome: &Outcome) -> Result<Vec<Memb
     let mut found = Vec::new();
     block_on(async {
         if let Ok(systemd) = connect(scope).await
-            && let Ok(all) = details(&systemd, &[format!("{}.target", named.group)]).await
+            && let Ok(all) = systemd.properties_of(&[format!("{}.target", named.group)]).await
         {
-            found = all.into_iter().flat_map(|details| details.consists_of).collect();
+            found = all.into_iter().flat_map(|properties| properties.consists_of).collect();
         }
         Exit::Done
     });

@@ -17,7 +17,7 @@ use crate::cli::common::output::complain;
 use crate::cli::common::selection::Selection;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
-use crate::manager::details::{Details, details};
+use crate::manager::properties::Properties;
 use crate::manager::unit::UnitInfo;
 use crate::status;
 use crate::status::{Row, Verdict};
@@ -70,14 +70,15 @@ impl Wait {
 /// The word about what was named, as `copse status` has it. What waits for its automatic restart is on its way.
 async fn verdict(work: &Session, chosen: &Selection<'_>) -> zbus::Result<(Verdict, Option<String>)> {
     let units: Vec<String> = chosen.members.iter().map(|member| member.unit.clone()).collect();
-    let known = details(work.systemd(), &units).await?;
+    let known = work.systemd().properties_of(&units).await?;
     let of_group = [chosen.target(), name::own("ready", &chosen.group), name::failed(&chosen.group)];
     let names: Vec<&str> = units.iter().chain(&of_group).map(String::as_str).collect();
     let mut listed = work.systemd().list(&names).await?;
     let mut last = || listed.pop().unwrap_or_else(|| UnitInfo::absent(&of_group[0]));
     let (mark, gate, target) = (last(), last(), last());
-    let row =
-        |((member, listed), details): ((&Member, UnitInfo), Details)| Row::new(member.clone(), listed, Some(details));
+    let row = |((member, listed), properties): ((&Member, UnitInfo), Properties)| {
+        Row::new(member.clone(), listed, Some(properties))
+    };
     let rows: Vec<Row> = chosen.members.iter().zip(listed).zip(known).map(row).collect();
     let restarting = rows.iter().any(|row| row.state == State::Restarting);
     let (verdict, reason) = match chosen.part {

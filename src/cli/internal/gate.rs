@@ -17,12 +17,13 @@ use tokio::time::Instant;
 
 use self::awaited::Awaited;
 use self::report::Report;
+use crate::basic::clock::Monotonic;
 use crate::basic::scope::Scope;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
 use crate::cli::common::session::block_on;
 use crate::manager::readiness::{FirstLook, Standing, first_look, second_look};
-use crate::manager::unit::{Monotonic, UnitInfo};
+use crate::manager::unit::UnitInfo;
 use crate::manager::{Connected, EndedJob, Heard, connect};
 
 /// Between two looks when no signal comes: some changes end no job, such as a process that dies.
@@ -130,23 +131,20 @@ impl Gate {
         let gate = format!("copse-ready@{}.service", self.group);
         let reset = format!("copse-reset@{}.service", self.group);
         let (own, reset, main, timeout) = tokio::try_join!(
-            systemd.unit_property::<u64>(&gate, "InactiveExitTimestampMonotonic"),
-            systemd.unit_property::<u64>(&reset, "InactiveExitTimestampMonotonic"),
-            systemd.service_property::<u64>(&gate, "ExecMainStartTimestampMonotonic"),
+            systemd.unit_time(&gate, "InactiveExitTimestampMonotonic"),
+            systemd.unit_time(&reset, "InactiveExitTimestampMonotonic"),
+            systemd.service_time(&gate, "ExecMainStartTimestampMonotonic"),
             systemd.service_property::<u64>(&gate, "TimeoutStartUSec"),
         )?;
         // The gate may begin long after the first processes, as it comes after the setup steps. The reset
         // comes before everything else at each start; without it (masked) the gate's own start has to do.
-        let begin = match reset {
-            0 => own,
-            reset => reset.min(own),
-        };
+        let begin = reset.map_or(own, |reset| own.min(Some(reset)));
         let timeout = (timeout != u64::MAX).then(|| Duration::from_micros(timeout));
         let deadline = timeout.map(|timeout| {
-            let spent = Duration::from_micros(Monotonic::now().0.saturating_sub(main));
+            let spent = main.map_or(Duration::ZERO, |main| Monotonic::now().since(main));
             Instant::now() + timeout.saturating_sub(margin(timeout)).saturating_sub(spent)
         });
-        Ok(Frame { begin: Monotonic(begin), timeout, deadline })
+        Ok(Frame { begin: begin.unwrap_or(Monotonic::FIRST), timeout, deadline })
     }
 
     async fn look(&self, systemd: &Connected, begin: Monotonic, before: Vec<Seen>) -> zbus::Result<Vec<Seen>> {
@@ -161,7 +159,7 @@ impl Gate {
                 FirstLook::AskHistory => match before {
                     // A good end doesn't get worse; asking five hundred units again at each look would cost.
                     Some((same, standing @ (Standing::Done | Standing::Skipped))) if same == row => standing,
-                    _ => second_look(&systemd.history(&row.name).await?, begin),
+                    _ => second_look(&systemd.properties(&row.name).await?, begin),
                 },
             };
             seen.push((row, standing));

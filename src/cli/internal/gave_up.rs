@@ -1,16 +1,14 @@
 //! `copse internal gave-up`: `failure-policy = "stop"`. Judges one failed unit; if systemd gave it up, stops
 //! its group, and marks the group as failed.
 
-use std::collections::HashMap;
 use std::time::Duration;
-
-use zbus::OwnedVariant;
 
 use crate::basic::scope::Scope;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::sd_daemon::{Level, line};
-use crate::manager::gave_up::{Failure, Judgement, judge};
-use crate::manager::unit::get;
+use crate::manager::gave_up::{Diagnosis, diagnose};
+use crate::manager::properties::Properties;
+use crate::manager::state::UnitResult;
 use crate::manager::{Connected, connect};
 
 /// Between two looks at a unit that seems given up. Somebody may be between `systemctl stop` and
@@ -37,17 +35,16 @@ pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
 }
 
 async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit> {
-    let properties = settled(systemd, unit).await?;
-    let first = Failure::new(&properties);
-    if judge(&first) != Judgement::GaveUp {
+    let first = settled(systemd, unit).await?;
+    if diagnose(&first) != Diagnosis::GaveUp {
         return Ok(Exit::Done);
     }
     tokio::time::sleep(SECOND_THOUGHT).await;
-    if Failure::new(&systemd.properties(unit).await?) != first {
+    let second = systemd.properties(unit).await?;
+    if diagnose(&second) != Diagnosis::GaveUp || second.times != first.times {
         return Ok(Exit::Done);
     }
-    let targets: Vec<String> = get(&properties, "PartOf").unwrap_or_default();
-    let Some(group) = group_of(unit, &targets) else {
+    let Some(group) = group_of(unit, &first.part_of) else {
         line(Level::Error, format_args!("{unit} gave up, but it isn't part of a group's target: nothing is stopped"));
         return Ok(Exit::Failed);
     };
@@ -56,7 +53,7 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
         Level::Error,
         format_args!(
             "{unit} gave up ({}) and failure-policy is \"stop\": stopping {group}.target; `{systemctl} status {unit}` shows why",
-            first.result
+            first.result.as_ref().map_or("", UnitResult::as_str)
         ),
     );
     // The marker's Conflicts= would stop an active target, but reaches nobody while the target is still
@@ -72,26 +69,21 @@ async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit
 /// A failure that comes while this program still runs doesn't start it a second time: systemd merges the two starts.
 /// So the last failure, the one that the start limit makes, would go unheard if it followed soon enough on the crash
 /// before it, as it does on a busy machine or after a short `RestartSec=`.
-async fn settled(systemd: &Connected, unit: &str) -> zbus::Result<HashMap<String, OwnedVariant>> {
+async fn settled(systemd: &Connected, unit: &str) -> zbus::Result<Properties> {
     let mut pause = Duration::from_millis(10);
     let mut waited = Duration::ZERO;
     loop {
         let properties = systemd.properties(unit).await?;
-        let now = Failure::new(&properties);
-        let near = Duration::from_micros(now.restart_usec) < PATIENCE && waited < PATIENCE;
-        if !near || !matches!(judge(&now), Judgement::Repaired | Judgement::Busy) || is_up(&properties) {
+        let near = properties.restart_delay < PATIENCE && waited < PATIENCE;
+        let undecided = matches!(diagnose(&properties), Diagnosis::Restarted | Diagnosis::Busy);
+        // If it runs again, its next failure comes long after this program's end.
+        if !near || !undecided || properties.active.is_up() {
             return Ok(properties);
         }
         tokio::time::sleep(pause).await;
         waited += pause;
         pause = (pause * 2).min(SECOND_THOUGHT);
     }
-}
-
-/// Whether it runs again: then its next failure comes long after this program's end.
-fn is_up(properties: &HashMap<String, OwnedVariant>) -> bool {
-    let state: String = get(properties, "ActiveState").unwrap_or_default();
-    matches!(state.as_str(), "active" | "reloading" | "refreshing")
 }
 
 /// The group among the targets that `unit` is part of: the longest name that `unit` begins with, as units of

@@ -21,7 +21,6 @@ use crate::cli::common::selector::Selector;
 use crate::cli::inspect::logs::line::{FIELDS, Painter};
 use crate::cli::inspect::logs::matches::matches;
 use crate::manager::connection::Connected;
-use crate::manager::details::details;
 use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
 use crate::model::Group;
@@ -219,13 +218,13 @@ impl Front {
         let asked: Vec<&Watched> =
             self.watched.iter().filter(|unit| row(&rows, unit).is_some_and(|row| unit.asks_for_details(row))).collect();
         let asked: Vec<String> = asked.into_iter().map(|unit| unit.member.unit.clone()).collect();
-        let mut found = asked.iter().cloned().zip(details(&self.systemd, &asked).await?).collect::<Vec<_>>();
+        let mut found = asked.iter().cloned().zip(self.systemd.properties_of(&asked).await?).collect::<Vec<_>>();
         let mut news = Vec::new();
         for unit in &mut self.watched {
-            let details = found.iter().position(|(name, _)| *name == unit.member.unit);
-            let details = details.map(|at| found.swap_remove(at).1);
+            let properties = found.iter().position(|(name, _)| *name == unit.member.unit);
+            let properties = properties.map(|at| found.swap_remove(at).1);
             if let Some(row) = row(&rows, unit)
-                && let Some(text) = unit.see(row.clone(), details)
+                && let Some(text) = unit.see(row.clone(), properties)
             {
                 news.push((unit.member.label.clone(), text));
             }

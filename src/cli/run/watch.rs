@@ -1,10 +1,12 @@
 //! What becomes of the units of a run: what is said of it, and when it is over. Pure.
 
+use crate::basic::clock::Monotonic;
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
-use crate::manager::details::Details;
-use crate::manager::state::{ActiveState, LoadState, SubState};
-use crate::manager::unit::{Monotonic, UnitInfo};
+use crate::manager::cause::ProcessEnd;
+use crate::manager::properties::Properties;
+use crate::manager::state::{ActiveState, LoadState, SubState, UnitResult};
+use crate::manager::unit::UnitInfo;
 
 /// A unit of the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +16,7 @@ pub(super) struct Watched {
     pub(super) essential: bool,
     /// The last look at it.
     pub(super) listed: UnitInfo,
-    pub(super) details: Option<Details>,
+    pub(super) properties: Option<Properties>,
     /// What that meant.
     pub(super) state: State,
 }
@@ -47,7 +49,7 @@ impl Watched {
     pub(super) fn new(member: Member, essential: bool) -> Self {
         let listed = UnitInfo { load: LoadState::Loaded, ..UnitInfo::absent(&member.unit) };
         let state = State::of(&member, &listed, None);
-        Self { member, essential, listed, details: None, state }
+        Self { member, essential, listed, properties: None, state }
     }
 
     /// Whether its row alone doesn't tell what became of it.
@@ -57,13 +59,14 @@ impl Watched {
     }
 
     /// Takes a look in; gives what is to be said of it.
-    pub(super) fn see(&mut self, listed: UnitInfo, details: Option<Details>) -> Option<String> {
-        let restarts = |details: &Option<Details>| details.as_ref().map_or(0, |details| details.restarts);
-        let details = details.or_else(|| self.details.take());
-        let state = State::of(&self.member, &listed, details.as_ref());
-        let again = state == State::Restarting && restarts(&details) != restarts(&self.details);
-        let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, details.as_ref()));
-        (self.listed, self.details, self.state) = (listed, details, state);
+    pub(super) fn see(&mut self, listed: UnitInfo, properties: Option<Properties>) -> Option<String> {
+        let restarts =
+            |properties: &Option<Properties>| properties.as_ref().map_or(0, |properties| properties.restarts);
+        let properties = properties.or_else(|| self.properties.take());
+        let state = State::of(&self.member, &listed, properties.as_ref());
+        let again = state == State::Restarting && restarts(&properties) != restarts(&self.properties);
+        let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, properties.as_ref()));
+        (self.listed, self.properties, self.state) = (listed, properties, state);
         news.flatten()
     }
 
@@ -77,17 +80,19 @@ impl Watched {
         }
     }
 
-    fn ended(&self) -> Monotonic {
-        self.details.as_ref().map_or(Monotonic(u64::MAX), |details| details.main_exited)
+    /// What is not known to have ended comes last.
+    fn ended(&self) -> (bool, Option<Monotonic>) {
+        let properties = self.properties.as_ref();
+        (properties.is_none(), properties.and_then(|properties| properties.times.main_exited))
     }
 }
 
 /// What a change of state is called; nothing where systemd's steps are nobody's concern.
-fn said(member: &Member, before: &State, now: &State, details: Option<&Details>) -> Option<String> {
+fn said(member: &Member, before: &State, now: &State, properties: Option<&Properties>) -> Option<String> {
     Some(match (now, member.kind) {
-        (State::Up, Kind::Process) => match details.map_or(0, |details| details.pid) {
-            0 => "ready".to_owned(),
-            pid => format!("ready, PID {pid}"),
+        (State::Up, Kind::Process) => match properties.and_then(|properties| properties.pid) {
+            None => "ready".to_owned(),
+            Some(pid) => format!("ready, PID {pid}"),
         },
         (State::Up, Kind::Socket) => "listening".to_owned(),
         (State::Done, Kind::Setup) => "done".to_owned(),
@@ -95,11 +100,11 @@ fn said(member: &Member, before: &State, now: &State, details: Option<&Details>)
         (State::Skipped, _) => "left out: a condition of its isn't met".to_owned(),
         (State::Masked, _) => "left out: it is masked".to_owned(),
         (State::Restarting, _) => {
-            let how = details.map(Details::end).filter(|how| !how.is_empty() && how != "success");
-            format!("ended{}; it will be started again", how.map(|how| format!(": {how}")).unwrap_or_default())
+            let cause = properties.and_then(Properties::cause).filter(|cause| cause.result != UnitResult::Success);
+            format!("ended{}; it will be started again", cause.map(|cause| format!(": {cause}")).unwrap_or_default())
         }
-        (State::Failed(how), _) if how.is_empty() => "failed".to_owned(),
-        (State::Failed(how), _) => format!("failed: {how}"),
+        (State::Failed(None), _) => "failed".to_owned(),
+        (State::Failed(Some(cause)), _) => format!("failed: {cause}"),
         (State::NotLoaded(how), _) => format!("can't be run: {how}"),
         (State::Refused, _) => "refused by an Assert…= of its".to_owned(),
         (State::Stopped, _) if !matches!(before, State::Starting) => "stopped".to_owned(),
@@ -114,7 +119,7 @@ pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: b
     let done = |unit: &&Watched| any_end && unit.member.kind == Kind::Process && unit.state == State::Done;
     let first = units.iter().filter(counts).filter(|unit| failed(unit) || done(unit)).min_by_key(|unit| unit.ended());
     if let Some(unit) = first {
-        let status = if unit.state == State::Done { 0 } else { status(unit.details.as_ref()) };
+        let status = if unit.state == State::Done { 0 } else { status(unit.properties.as_ref()) };
         return Some(End::Of(unit.member.label.clone(), status));
     }
     if begun == Begun::Starting {
@@ -130,11 +135,10 @@ pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: b
 }
 
 /// The exit status of a process that ended badly; a signal's number and 128, as shells have it.
-fn status(details: Option<&Details>) -> u8 {
-    let status = details.map(|details| match details.main_code {
-        1 => details.main_status,
-        2 | 3 => 128 + details.main_status,
-        _ => 1,
+fn status(properties: Option<&Properties>) -> u8 {
+    let status = properties.and_then(|properties| properties.main_end).map(|end| match end {
+        ProcessEnd::Exited(status) => status,
+        ProcessEnd::Killed(signal) => 128 + signal,
     });
     status.and_then(|status| u8::try_from(status).ok()).filter(|status| *status != 0).unwrap_or(1)
 }
@@ -142,6 +146,7 @@ fn status(details: Option<&Details>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::properties::Times;
     use crate::manager::state::JobType;
 
     fn unit(label: &str, kind: Kind, start: Start) -> Watched {
@@ -157,14 +162,20 @@ mod tests {
         UnitInfo { name: String::new(), load: LoadState::Loaded, active, sub, job }
     }
 
-    fn details(result: &str, main_code: i32, main_status: i32, main_exited: u64) -> Details {
-        let (result, main_exited) = (result.to_owned(), Monotonic(main_exited));
-        Details { result, main_code, main_status, main_exited, active_left: main_exited, pid: 7, ..Details::default() }
+    fn properties(result: &str, main_code: i32, main_status: i32, main_exited: u64) -> Properties {
+        let main_exited = Monotonic::from_micros(main_exited);
+        Properties {
+            result: Some(result.into()),
+            main_end: ProcessEnd::new(main_code, main_status),
+            times: Times { main_exited, active_left: main_exited, ..Times::default() },
+            pid: Some(7),
+            ..Properties::default()
+        }
     }
 
     #[test]
     fn what_is_said_of_a_process_and_a_step() {
-        let running = || details("success", 0, 0, 0);
+        let running = || properties("success", 0, 0, 0);
         for (kind, steps) in [
             (
                 Kind::Process,
@@ -175,22 +186,26 @@ mod tests {
                     ("active running", running(), None),
                     (
                         "activating auto-restart",
-                        details("signal", 2, 11, 9),
+                        properties("signal", 2, 11, 9),
                         Some("ended: signal SEGV; it will be started again"),
                     ),
                     ("active running", running(), Some("ready, PID 7")),
                     ("deactivating stop-sigterm stop", running(), None),
-                    ("inactive dead", details("success", 1, 0, 0), Some("stopped")),
+                    ("inactive dead", properties("success", 1, 0, 0), Some("stopped")),
                 ][..],
             ),
-            (Kind::Process, &[("inactive dead", details("success", 1, 0, 5), Some("ended well"))]),
-            (Kind::Process, &[("failed failed", details("exit-code", 1, 3, 5), Some("failed: exit status 3"))]),
+            (Kind::Process, &[("inactive dead", properties("success", 1, 0, 5), Some("ended well"))]),
+            (Kind::Process, &[("failed failed", properties("exit-code", 1, 3, 5), Some("failed: exit status 3"))]),
             (Kind::Setup, &[("activating start", running(), None), ("active exited", running(), Some("done"))]),
             (Kind::Socket, &[("active listening", running(), Some("listening"))]),
         ] {
             let mut unit = unit("a", kind, Start::Auto);
-            for (states, details, expected) in steps {
-                assert_eq!(unit.see(listed(states), Some(details.clone())).as_deref(), *expected, "{kind:?} {states}");
+            for (states, properties, expected) in steps {
+                assert_eq!(
+                    unit.see(listed(states), Some(properties.clone())).as_deref(),
+                    *expected,
+                    "{kind:?} {states}"
+                );
             }
         }
     }
@@ -198,7 +213,7 @@ mod tests {
     #[test]
     fn each_restart_is_said() {
         let mut unit = unit("a", Kind::Process, Start::Auto);
-        let ended = |restarts| Details { restarts, ..details("exit-code", 1, 3, 5) };
+        let ended = |restarts| Properties { restarts, ..properties("exit-code", 1, 3, 5) };
         let said = Some("ended: exit status 3; it will be started again".to_owned());
         assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), said);
         assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), None);
@@ -215,12 +230,12 @@ mod tests {
         assert!(!queued.asks_for_details(&row));
     }
 
-    fn over(units: &[(&str, Kind, Start, &str, Option<Details>)], begun: Begun, any_end: bool) -> Option<End> {
+    fn over(units: &[(&str, Kind, Start, &str, Option<Properties>)], begun: Begun, any_end: bool) -> Option<End> {
         let target = if begun == Begun::Failed { listed("inactive dead") } else { listed("active active") };
         let mut watched = Vec::new();
-        for (label, kind, start, states, details) in units {
+        for (label, kind, start, states, properties) in units {
             let mut unit = unit(label, *kind, *start);
-            unit.see(listed(states), details.clone());
+            unit.see(listed(states), properties.clone());
             watched.push(unit);
         }
         end(&watched, &target, begun, any_end)
@@ -234,7 +249,7 @@ mod tests {
         let gone = |label, code, status, at| {
             let result = if (code, status) == (1, 0) { "success" } else { "exit-code" };
             let states = if result == "success" { "inactive dead" } else { "failed failed" };
-            (label, Process, Auto, states, Some(details(result, code, status, at)))
+            (label, Process, Auto, states, Some(properties(result, code, status, at)))
         };
         let of = |label: &str, status| Some(End::Of(label.to_owned(), status));
         for (situation, units, begun, any_end, expected) in [
@@ -262,7 +277,7 @@ mod tests {
             (
                 "a step failed",
                 vec![
-                    ("m", Setup, Auto, "failed failed", Some(details("exit-code", 1, 2, 9))),
+                    ("m", Setup, Auto, "failed failed", Some(properties("exit-code", 1, 2, 9))),
                     ("a", Process, Auto, "inactive dead", None),
                 ],
                 Begun::Failed,
@@ -278,7 +293,7 @@ mod tests {
             ),
             (
                 "a manual one failed",
-                vec![up("a"), ("b", Process, Manual, "failed failed", Some(details("exit-code", 1, 2, 9)))],
+                vec![up("a"), ("b", Process, Manual, "failed failed", Some(properties("exit-code", 1, 2, 9)))],
                 Begun::Ready,
                 true,
                 None,
@@ -286,7 +301,7 @@ mod tests {
             (
                 "a socket waits",
                 vec![
-                    ("a", Process, Auto, "inactive dead", Some(details("success", 1, 0, 9))),
+                    ("a", Process, Auto, "inactive dead", Some(properties("success", 1, 0, 9))),
                     ("s", Socket, Auto, "active listening", None),
                 ],
                 Begun::Ready,
@@ -311,7 +326,7 @@ mod tests {
     fn somebody_else_stopped_it() {
         let mut one = unit("a", Kind::Process, Start::Auto);
         one.see(listed("active running"), None);
-        one.see(listed("inactive dead"), Some(details("success", 2, 15, 0)));
+        one.see(listed("inactive dead"), Some(properties("success", 2, 15, 0)));
         assert_eq!(end(&[one], &listed("inactive dead"), Begun::Ready, true), Some(End::Stopped));
     }
 }

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{is_lost, sign, size, state};
+use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::one_line;
 use crate::basic::terminal::{TerminalStyle, Tone, cut, span};
 use crate::change::observe::state::State;
 use crate::change::plan;
-use crate::manager::details::before_exec;
+use crate::manager::properties::Properties;
+use crate::manager::state::UnitResult;
 use crate::status::Row;
 
 /// A column: its head, whether its cells stand at the right, and its cells.
@@ -40,19 +42,22 @@ const SIGN: usize = 2;
 
 /// A line for each member, and below it what it says and what is said of it.
 pub(super) fn table(rows: &[Row], look: TerminalStyle, text: &mut String) {
-    let details = |row: &Row, cell: fn(&crate::manager::details::Details) -> Option<String>| {
-        row.details.as_ref().and_then(cell).unwrap_or_default()
+    let properties =
+        |row: &Row, cell: fn(&Properties) -> Option<String>| row.properties.as_ref().and_then(cell).unwrap_or_default();
+    let since = |row: &Row| {
+        look.ago(row.properties.as_ref().and_then(|properties| properties.since).map_or(0, Realtime::micros), false)
     };
-    let since = |row: &Row| look.ago(row.details.as_ref().map_or(0, |details| details.since), false);
     let mut columns = vec![
         Column::new("PROCESS", false, rows, |row| one_line(&row.member.label)),
         Column::new("STATE", false, rows, state),
         Column::new("FOR", true, rows, since),
-        Column::new("PID", true, rows, |row| details(row, |d| (d.pid != 0).then(|| d.pid.to_string()))),
-        Column::new("RESTARTS", true, rows, |row| details(row, |d| (d.restarts != 0).then(|| d.restarts.to_string()))),
-        Column::new("MEMORY", true, rows, |row| details(row, |d| d.memory.map(size))),
+        Column::new("PID", true, rows, |row| properties(row, |d| d.pid.map(|pid| pid.to_string()))),
+        Column::new("RESTARTS", true, rows, |row| {
+            properties(row, |d| (d.restarts != 0).then(|| d.restarts.to_string()))
+        }),
+        Column::new("MEMORY", true, rows, |row| properties(row, |d| d.memory.map(size))),
         Column::new("CPU", true, rows, |row| {
-            details(row, |d| d.cpu_nsec.map(|nsec| span(nsec / 1_000_000_000, false)))
+            properties(row, |d| d.cpu_nsec.map(|nsec| span(nsec / 1_000_000_000, false)))
         }),
     ];
     columns.retain(|column| column.cells.iter().any(|cell| !cell.is_empty()));
@@ -92,11 +97,11 @@ pub(super) fn table(rows: &[Row], look: TerminalStyle, text: &mut String) {
 
 /// What a member says about itself, or said last.
 fn said(row: &Row) -> Vec<String> {
-    let status = row.details.as_ref().map(|details| details.status_text.clone()).unwrap_or_default();
+    let status = row.properties.as_ref().map(|properties| properties.status_text.clone()).unwrap_or_default();
     let says = match &row.state {
         State::Up | State::Starting | State::Stopping => true,
         // What it still waited for when its time was up.
-        State::Failed(how) => how == "timeout",
+        State::Failed(cause) => cause.as_ref().is_some_and(|cause| cause.result == UnitResult::Timeout),
         _ => false,
     };
     let mut lines = Vec::new();
@@ -104,7 +109,7 @@ fn said(row: &Row) -> Vec<String> {
         lines.push(status);
     }
     let meaning = || match &row.state {
-        State::Failed(how) => before_exec(how).map(ToOwned::to_owned),
+        State::Failed(cause) => cause.as_ref()?.explanation().map(ToOwned::to_owned),
         _ => None,
     };
     lines.extend(row.last_line.clone().or_else(meaning));

@@ -3,19 +3,21 @@
 use snapbox::{IntoData as _, assert_data_eq, str};
 
 use super::*;
+use crate::basic::clock::Realtime;
 use crate::change::plan::Reason;
-use crate::manager::details::Details;
+use crate::manager::cause::ProcessEnd;
+use crate::manager::properties::Properties;
 use crate::status::fixtures::{NOW, ago, member, row, row_of};
 use crate::status::json;
 
-fn running(memory: u64, pid: u32, since: u64, restarts: u32) -> Details {
-    Details {
-        since: ago(since),
+fn running(memory: u64, pid: u32, since: u64, restarts: u32) -> Properties {
+    Properties {
+        since: Realtime::from_micros(ago(since)),
         memory: Some(memory << 20),
         cpu_nsec: Some(192_000_000_000),
-        pid,
+        pid: Some(pid),
         restarts,
-        ..Details::default()
+        ..Properties::default()
     }
 }
 
@@ -26,13 +28,12 @@ fn resolver() -> Status {
     let mut failed = row_of(
         auto("kresd@3"),
         "failed/failed",
-        Details {
-            since: ago(240),
+        Properties {
+            since: Realtime::from_micros(ago(240)),
             restarts: 5,
-            result: "core-dump".to_owned(),
-            main_code: 3,
-            main_status: 11,
-            ..Details::default()
+            result: Some(UnitResult::CoreDump),
+            main_end: Some(ProcessEnd::Killed(11)),
+            ..Properties::default()
         },
     );
     failed.last_line = Some("kresd[2317]: assertion `len < cap` failed, cache.c:812".to_owned());
@@ -43,13 +44,17 @@ fn resolver() -> Status {
         row_of(
             member("keystore", Kind::Setup, Start::Auto),
             "active/exited",
-            Details { since: ago(7_380), ..Details::default() },
+            Properties { since: Realtime::from_micros(ago(7_380)), ..Properties::default() },
         ),
-        row_of(auto("manager"), "active/running", Details { status_text, ..running(38, 2214, 3_600, 1) }),
+        row_of(auto("manager"), "active/running", Properties { status_text, ..running(38, 2214, 3_600, 1) }),
         row_of(auto("kresd@1"), "active/running", running(141, 1811, 7_380, 0)),
         failed,
-        row_of(auto("kresd@4"), "activating/auto-restart", Details { since: ago(2), ..Details::default() }),
-        row_of(process("policy-loader", Start::Manual), "inactive/dead", Details::default()),
+        row_of(
+            auto("kresd@4"),
+            "activating/auto-restart",
+            Properties { since: Realtime::from_micros(ago(2)), ..Properties::default() },
+        ),
+        row_of(process("policy-loader", Start::Manual), "inactive/dead", Properties::default()),
         gone,
     ];
     let of_group = |mut row: Row| {
@@ -233,7 +238,7 @@ fn a_group_that_is_rolled_back() {
 
 #[test]
 fn a_socket_that_went_with_an_instance_that_gave_up() {
-    let lost = Details { result: "service-start-limit-hit".to_owned(), ..Details::default() };
+    let lost = Properties { result: Some(UnitResult::ServiceStartLimitHit), ..Properties::default() };
     let rows = vec![
         row_of(member("w.socket", Kind::Socket, Start::Auto), "failed/failed", lost),
         row("w@1", "active/running"),
@@ -251,7 +256,7 @@ fn nothing_a_process_says_steers_the_terminal() {
     status.description = Some("\u{1b}[2J\u{202e}".to_owned());
     for row in &mut status.rows {
         row.last_line = Some("\u{1b}]0;x\u{7}\r".to_owned());
-        row.details.as_mut().unwrap().status_text = "\u{9b}2J".to_owned();
+        row.properties.as_mut().unwrap().status_text = "\u{9b}2J".to_owned();
     }
     for text in [render(&status, look(80)), list(&[status.clone()], look(100))] {
         assert!(!text.contains(['\u{1b}', '\u{7}', '\r', '\u{9b}', '\u{202e}']), "{text:?}");
@@ -340,15 +345,16 @@ fn a_group_for_programs() {
 #[test]
 fn what_failed_says_why_in_as_many_lines_as_it_needs() {
     let failed = |label: &str, result: &str, status_text: &str| {
-        let details = Details { result: result.to_owned(), status_text: status_text.to_owned(), ..Details::default() };
-        row_of(member(label, Kind::Process, Start::Auto), "failed/failed", details)
+        let properties =
+            Properties { result: Some(result.into()), status_text: status_text.to_owned(), ..Properties::default() };
+        row_of(member(label, Kind::Process, Start::Auto), "failed/failed", properties)
     };
     let mut long = failed("long", "exit-code", "not this");
     long.last_line =
         Some("Failed at step EXEC spawning /srv/shop/bin/a-rather-long-name: No such file or directory".into());
     let mut endless = failed("endless", "exit-code", "");
     endless.last_line = Some("x".repeat(400));
-    let mut masked = row_of(member("masked", Kind::Process, Start::Auto), "active/running", Details::default());
+    let mut masked = row_of(member("masked", Kind::Process, Start::Auto), "active/running", Properties::default());
     masked.listed.load = LoadState::Masked;
     let rows =
         vec![long, endless, failed("waits", "timeout", "waiting for tcp 127.0.0.1:9: connection refused"), masked];

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::Severity;
 use crate::basic::scope::{Directories, Scope};
 use crate::change::observe;
@@ -15,7 +16,7 @@ use crate::cli::common::journal_excerpt;
 use crate::cli::common::selector::Selector;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
-use crate::manager::details::{Details, details};
+use crate::manager::properties::Properties;
 use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
 use crate::model;
@@ -88,9 +89,9 @@ impl<'o> Group<'o> {
         if seen.members.is_empty() && named.part.is_some() {
             return Ok(None);
         }
-        let about = |unit: &str| seen.details.get(unit).cloned().unwrap_or_default();
+        let about = |unit: &str| seen.properties.get(unit).cloned().unwrap_or_default();
         let (slice, gate, found) = (about(&slice), about(&units.gate), &seen.target);
-        let mut rows = self.rows(seen.members.clone(), &seen.listed, seen.details.clone(), directories);
+        let mut rows = self.rows(seen.members.clone(), &seen.listed, seen.properties.clone(), directories);
         let whole = whole(&units, &seen.listed, gate.status_text);
         let (verdict, reason) = match named.part {
             None => status::judge(&whole, &rows),
@@ -98,11 +99,13 @@ impl<'o> Group<'o> {
         };
         let rolled_back = self.outdated(notes, &seen, &mut rows);
         last_lines(self.scope, &mut rows);
-        let since = (whole.target.is_up() && named.part.is_none()).then_some(found.since).filter(|since| *since != 0);
+        let since =
+            (whole.target.is_up() && named.part.is_none()).then_some(found.since).flatten().map(Realtime::micros);
         let resources = if named.part.is_none() { resources(&slice) } else { Resources::default() };
         // systemd says so for ever of a unit that runs and has no file any more: reading again doesn't help there.
-        let there = |details: &Details| Path::new(&details.fragment).exists();
-        let needs = |row: &&Row| row.details.as_ref().is_some_and(|details| details.needs_reload && there(details));
+        let there = |properties: &Properties| properties.fragment.exists();
+        let needs =
+            |row: &&Row| row.properties.as_ref().is_some_and(|properties| properties.needs_reload && there(properties));
         let needs_reload = rows.iter().filter(needs).count() + usize::from(found.needs_reload && there(found));
         let overrides = overrides(&rows, directories);
         Ok(Some(Status {
@@ -160,29 +163,29 @@ impl<'o> Group<'o> {
         &self,
         members: Vec<Member>,
         listed: &HashMap<String, UnitInfo>,
-        mut details: HashMap<String, Details>,
+        mut properties: HashMap<String, Properties>,
         directories: &Directories,
     ) -> Vec<Row> {
         let known = self.outcome.is_none_or(|outcome| outcome.group.is_some());
         let generated = directories.generator.clone().unwrap_or_default();
         let row = |mut member: Member| {
-            let details = details.remove(&member.unit);
+            let properties = properties.remove(&member.unit);
             let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| UnitInfo::absent(&member.unit));
-            let from = details.as_ref().map(|details| PathBuf::from(&details.fragment)).unwrap_or_default();
+            let from = properties.as_ref().map(|properties| properties.fragment.clone()).unwrap_or_default();
             // Not where the file is invalid: then it isn't known who belongs to the group.
             let gone = known && !member.defined && from.starts_with(&generated);
             if gone {
                 // Nobody awaits it any more.
                 member.start = Start::Manual;
             }
-            Row { gone, ..Row::new(member, listed, details) }
+            Row { gone, ..Row::new(member, listed, properties) }
         };
         members.into_iter().map(row).collect()
     }
 }
 
-fn resources(slice: &Details) -> Resources {
-    let &Details { memory, memory_max, cpu_nsec, tasks, .. } = slice;
+fn resources(slice: &Properties) -> Resources {
+    let &Properties { memory, memory_max, cpu_nsec, tasks, .. } = slice;
     Resources { memory, memory_max, cpu_nsec, tasks }
 }
 
@@ -202,11 +205,11 @@ fn overrides(rows: &[Row], directories: &Directories) -> Vec<(String, PathBuf)> 
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for row in rows.iter().filter(|row| row.member.defined) {
-        let Some(details) = &row.details else { continue };
-        let paths = details.drop_ins.iter().chain([&details.fragment]).filter(|path| !path.is_empty());
-        for path in paths.map(PathBuf::from).filter(|path| !path.starts_with(&generated)) {
-            if seen.insert(path.clone()) {
-                all.push((laid_over(&path).unwrap_or_else(|| row.member.unit.clone()), path));
+        let Some(properties) = &row.properties else { continue };
+        let paths = properties.drop_ins.iter().chain([&properties.fragment]);
+        for path in paths.filter(|path| !path.as_os_str().is_empty() && !path.starts_with(&generated)) {
+            if seen.insert(path) {
+                all.push((laid_over(path).unwrap_or_else(|| row.member.unit.clone()), path.clone()));
             }
         }
     }
@@ -256,7 +259,8 @@ pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) ->
     let listed = by_name(systemd.list(&names).await?);
     let open: Vec<String> =
         groups.iter().flat_map(|(group, members)| left_open(&group.units(), members, &listed)).collect();
-    let mut answers: HashMap<String, Details> = open.iter().cloned().zip(details(systemd, &open).await?).collect();
+    let mut answers: HashMap<String, Properties> =
+        open.iter().cloned().zip(systemd.properties_of(&open).await?).collect();
     let directories = Directories::from_environment(scope, None);
     let rolled_back = Pins::rolled_back(&directories);
     let status = |(group, members): (Group<'_>, Vec<Member>)| {
