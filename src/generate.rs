@@ -1,13 +1,17 @@
-//! A group becomes units. Nothing here can fail: what could is checked in [`crate::model`].
+//! A group becomes units. Nothing here can fail: [`crate::model`] has checked everything.
 //!
-//! One module per kind of unit. The shapes are those that were seen to hold on a real systemd: nothing of the target's
-//! or of a sibling's `Requires=` a process that may be restarted (each would carry the restart over), everything is
-//! `PartOf=` the target, and what has to wait is asked by a gate that looks instead of depending.
+//! One module per kind of unit. Neither the target nor a sibling `Requires=` a process that may be restarted, because a
+//! restart propagates to units that require the process. All units are `PartOf=` the target. The target waits for the
+//! processes through a gate, which watches them without depending on them.
 
 mod broken;
 mod command;
 mod context;
 mod hardening;
+pub mod marks;
+mod options;
+mod origin;
+mod orphan;
 mod pin;
 mod process;
 mod service;
@@ -15,6 +19,7 @@ mod settled;
 mod setup;
 mod socket;
 mod specifiers;
+pub mod stamp;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -25,33 +30,26 @@ use crate::model::{Group, Start};
 use crate::unit::directives::Systemd;
 use crate::unit::{UnitTree, name};
 
-pub use self::broken::{StartedBy, gone, invalid, is_gone, leans_on};
+pub use self::broken::{StartedBy, invalid};
 use self::context::Context;
-pub use self::pin::{PINNED, pin};
-
-/// What the units are generated for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// The systemd that will read them.
-    pub systemd: Systemd,
-    /// A `G.target` with `X-CopseGroup=yes` is installed: fill it instead of writing one.
-    pub static_target: bool,
-}
+pub use self::options::Options;
+pub use self::orphan::orphaned;
+pub use self::pin::pin;
+pub use self::target::announce;
 
 /// All units of `group`, with their links, as paths below the generator's directory.
-pub fn generate(group: &Group, target: Options) -> UnitTree {
-    tree(&Context::new(group, target))
+pub fn generate(group: &Group, options: Options) -> UnitTree {
+    tree(&Context::new(group, options))
 }
 
-/// The same units for a package that ships them instead of the group file, as paths below its unit directory. Nothing
-/// in them depends on the machine that they are made on; what starts the target is said in its `[Install]`, and it isn't
-/// marked to be filled by the generator.
+/// The same units for a package that ships them instead of the group file, as paths below its unit directory. They do not
+/// depend on the machine that they are made on. The target has an `[Install]` section, and the generator does not
+/// complete it.
 pub fn compile(group: &Group, systemd: Systemd) -> UnitTree {
     tree(&Context::compiled(group, systemd))
 }
 
-/// The target alone, for a package that ships the group file: with its `[Install]`, and marked to be filled by the
-/// generator.
+/// The target alone, for a package that ships the group file: with an `[Install]` section, and completed by the generator.
 pub fn static_target(group: &Group) -> UnitTree {
     let mut tree = UnitTree::default();
     target::write_static(&Context::compiled(group, Systemd::OLDEST), &mut tree);
@@ -72,8 +70,8 @@ fn tree(context: &Context) -> UnitTree {
     tree
 }
 
-/// The names of all unit files that [`generate`] makes for `group` (templates and instances, no drop-ins): what must
-/// not meet another group's, or hide an installed unit. The target comes first; a static one counts as well.
+/// The names of all unit files that [`generate`] makes for `group`: templates and instances, no drop-ins. They must not be
+/// another group's, or hide an installed unit. The target comes first, also a static one.
 pub fn unit_names(group: &Group) -> Vec<String> {
     let mut names = vec![name::target(&group.name), name::slice(group.scope == Scope::User, &group.name)];
     names.extend(group.setup.keys().map(|setup| name::service(&group.name, setup)));

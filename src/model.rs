@@ -26,7 +26,9 @@ pub use self::parse::group::{Context, document, read};
 pub use self::parse::instances::MOST_INSTANCES;
 pub use self::parse::percentage::Percentage;
 pub use self::parse::placeholder::{is_variable, spelled};
-pub use self::service::{Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service};
+pub use self::service::{
+    Credential, Directive, Hardening, Health, Pass, PassThrough, Probe, Ready, Restart, Service, is_shell,
+};
 
 use crate::basic::diagnostic::SourceLocation;
 use crate::basic::scope::Scope;

@@ -8,6 +8,7 @@
 //!
 //! The file `case` beside `in` may hold lines `systemd-version=252` (else the newest), `scope=user` and `cpus=2`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -113,23 +114,44 @@ impl Case {
     }
 }
 
+/// What is on disk at a path of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Written {
+    File(String),
+    Link(PathBuf),
+}
+
+type Texts = BTreeMap<String, Written>;
+
+fn texts(tree: &UnitTree) -> Texts {
+    let written = |entry: &Entry| match entry {
+        Entry::File(unit) => Written::File(unit.to_string()),
+        Entry::Link(target) => Written::Link(target.clone()),
+    };
+    tree.entries.iter().map(|(path, entry)| (path.clone(), written(entry))).collect()
+}
+
 fn compare(case: &Case) -> Result<(), Failed> {
-    let made = case.generate(case.systemd)?;
-    let expected = case.path.join("out");
+    let made = texts(&case.generate(case.systemd)?);
+    let directory = case.path.join("out");
     if std::env::var("SNAPSHOTS").as_deref() == Ok("overwrite") {
-        let _ = std::fs::remove_dir_all(&expected);
-        write(&made, &expected)?;
+        let _ = std::fs::remove_dir_all(&directory);
+        write(&made, &directory)?;
     }
-    let expected = read(&expected)?;
-    let mut wrong = Vec::new();
-    for (path, change) in copse::unit::tree::compare(&expected, &made) {
-        let text = |tree: &UnitTree| match tree.entries.get(path) {
-            None => "(nothing)".to_owned(),
-            Some(Entry::File(text)) => text.clone(),
-            Some(Entry::Link(target)) => format!("-> {}", target.display()),
-        };
-        wrong.push(format!("{change:?}: {path}\n--- expected\n{}\n+++ made\n{}", text(&expected), text(&made)));
-    }
+    let expected = read(&directory)?;
+    let shown = |written: Option<&Written>| match written {
+        None => "(nothing)".to_owned(),
+        Some(Written::File(text)) => text.clone(),
+        Some(Written::Link(target)) => format!("-> {}", target.display()),
+    };
+    let paths: BTreeSet<&String> = expected.keys().chain(made.keys()).collect();
+    let differing = paths.into_iter().filter(|path| expected.get(*path) != made.get(*path));
+    let wrong: Vec<_> = differing
+        .map(|path| {
+            let (expected, made) = (shown(expected.get(path)), shown(made.get(path)));
+            format!("{path}\n--- expected\n{expected}\n+++ made\n{made}")
+        })
+        .collect();
     if wrong.is_empty() {
         return Ok(());
     }
@@ -137,21 +159,21 @@ fn compare(case: &Case) -> Result<(), Failed> {
 }
 
 /// Writes a tree, over what is there.
-fn write(tree: &UnitTree, directory: &Path) -> std::io::Result<()> {
-    for (path, entry) in &tree.entries {
+fn write(tree: &Texts, directory: &Path) -> std::io::Result<()> {
+    for (path, written) in tree {
         let path = directory.join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(directory))?;
-        match entry {
-            Entry::File(text) => std::fs::write(path, text)?,
-            Entry::Link(target) => std::os::unix::fs::symlink(target, path)?,
+        match written {
+            Written::File(text) => std::fs::write(path, text)?,
+            Written::Link(target) => std::os::unix::fs::symlink(target, path)?,
         }
     }
     Ok(())
 }
 
 /// Reads a tree as it is: every file and every link, whoever made them.
-fn read(directory: &Path) -> Result<UnitTree, Failed> {
-    let mut tree = UnitTree::default();
+fn read(directory: &Path) -> Result<Texts, Failed> {
+    let mut tree = Texts::default();
     let mut rest = vec![directory.to_owned()];
     while let Some(next) = rest.pop() {
         let entries = std::fs::read_dir(&next).map_err(|error| format!("{}: {error}", next.display()))?;
@@ -160,11 +182,11 @@ fn read(directory: &Path) -> Result<UnitTree, Failed> {
             let (path, kind) = (entry.path(), entry.file_type()?);
             let name = path.strip_prefix(directory)?.to_str().ok_or("a name that isn't UTF-8")?.to_owned();
             if kind.is_symlink() {
-                tree.link(name, std::fs::read_link(&path)?);
+                tree.insert(name, Written::Link(std::fs::read_link(&path)?));
             } else if kind.is_dir() {
                 rest.push(path);
             } else {
-                tree.entries.insert(name, Entry::File(std::fs::read_to_string(&path)?));
+                tree.insert(name, Written::File(std::fs::read_to_string(&path)?));
             }
         }
     }

@@ -70,7 +70,7 @@ impl<'d> Notes<'d> {
             Err(why) => (BTreeMap::new(), Some(why)),
         };
         let generator = directories.generator.as_ref().filter(|_| histories.is_empty());
-        let on_disk = generator.and_then(|path| tree::read(&directories.rooted(path)).ok()).unwrap_or_default();
+        let on_disk = generator.and_then(|path| tree::read::units(&directories.rooted(path)).ok()).unwrap_or_default();
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::OLDEST);
         Self { directories, context, systemd, histories, missing, on_disk }
     }

@@ -1,40 +1,39 @@
-//! Command lines: the author's, and those of copse-notify that ask or watch on a process's behalf.
+//! Command lines: the author's, and those of copse-notify that probe a process.
 
 use super::context::Context;
 use super::specifiers::Word;
 use crate::basic::scope::NOTIFY_PROGRAM;
-use crate::model::{Argv, Health, Probe, Ready, Service};
+use crate::model::{Argv, Health, Probe, Ready, Service, is_shell};
 use crate::unit::value::{Part, Value};
 
 /// How a service is started, and how systemd learns that it is ready.
 pub(super) struct Startup {
     /// `Type=`
     pub kind: &'static str,
-    /// `NotifyAccess=`, with its reason, where systemd's own default doesn't do.
+    /// `NotifyAccess=`, with the reason why systemd's default does not do.
     pub notify_access: Option<(&'static str, &'static str)>,
     /// `ExecStart=`
-    pub start: Value<'static>,
+    pub start: Value,
     /// An `ExecStartPost=` that waits until it is ready.
-    pub wait: Option<Value<'static>>,
+    pub wait: Option<Value>,
 }
 
 impl Context<'_> {
     /// A command line.
-    pub fn command(&self, argv: &Argv) -> Value<'static> {
-        line(&self.argv(argv))
+    pub fn command(&self, argv: &Argv) -> Value {
+        Value::command("", argv.iter().map(|text| self.parts(text)))
     }
 
     /// How `service` is started.
     ///
-    /// Readiness by a probe is asked by an `ExecStartPost=`, so that the process itself runs exactly as written. Only
-    /// what has to stand between systemd and the process (a descriptor handed over, a watch over its health) makes
-    /// copse-notify its first program, which then executes the process in its own place: the main process is the
-    /// author's either way.
+    /// An `ExecStartPost=` probes for readiness, so that the process itself runs exactly as written. copse-notify is the
+    /// first program only if it has to stand between systemd and the process: for a descriptor that it hands over, and for
+    /// health probes. It then executes the process in its own place, so the main process is the author's either way.
     ///
     /// Measured (`make bench`, 257, two busy processors, a server that listens after 200 ms): from listening to *active*
     /// 3.9 ms this way and 2.8 ms with copse-notify in front of every probed process, from death to *failed* 2.0 and
-    /// 1.3 ms, nothing left running either way. A millisecond doesn't pay for what the other way costs: a program of ours
-    /// before the author's, `NotifyAccess=all`, and no start at all where the sandbox leaves out `AF_UNIX`.
+    /// 1.3 ms, nothing left running either way. A millisecond is not worth a program of ours before the author's,
+    /// `NotifyAccess=all`, and no start at all in a sandbox without `AF_UNIX`.
     pub fn startup(&self, service: &Service) -> Startup {
         let probes = match &service.ready {
             Ready::Probe(probes) => probes.as_slice(),
@@ -50,28 +49,26 @@ impl Context<'_> {
         });
         let (kind, notify_access) = match &service.ready {
             Ready::Exec => ("exec", None),
-            Ready::Notify if is_shell(&service.exec) => {
-                ("notify", Some(("a shell leaves it to a child to say that it is ready", "all")))
-            }
+            Ready::Notify if is_shell(&service.exec) => ("notify", Some(("a child of the shell sends READY=1", "all"))),
             Ready::Notify => ("notify", None),
             Ready::Oneshot => ("oneshot", None),
             Ready::Dbus(_) => ("dbus", None),
             Ready::PidFile(_) => ("forking", None),
-            Ready::Probe(_) => ("exec", Some(("lets the probe show what it waits for", "exec"))),
+            Ready::Probe(_) => ("exec", Some(("the probe sets STATUS= while it waits", "exec"))),
         };
         Startup { kind, notify_access, start: self.command(&service.exec), wait }
     }
 
-    /// The form in which copse-notify is executed first. It looks up a bare program name as execvp(3) does, so in the
-    /// `PATH` of the unit's environment; without one of its own that is systemd's fixed path, as usual.
+    /// With copse-notify as the first program. It looks up a bare program name in the unit's `PATH`, as execvp(3) does;
+    /// unless the unit sets one, that is systemd's search path, as usual.
     fn chained(&self, service: &Service, probes: &[Probe]) -> Startup {
         let mut words = vec![literal(NOTIFY_PROGRAM)];
         probes.iter().for_each(|probe| self.probe(probe, &mut words));
         let kind = match &service.ready {
             Ready::Exec | Ready::Probe(_) | Ready::Oneshot => "notify",
-            said_by_itself => {
+            by_itself => {
                 words.push(literal("--main-ready"));
-                match said_by_itself {
+                match by_itself {
                     Ready::Dbus(_) => "dbus",
                     Ready::PidFile(_) => "forking",
                     _ => "notify",
@@ -85,7 +82,7 @@ impl Context<'_> {
         words.extend(self.argv(&service.exec));
         Startup {
             kind,
-            notify_access: Some(("the watcher is a child of its own, next to the main process", "all")),
+            notify_access: Some(("copse-notify reports from a child process, not from the main process", "all")),
             start: line(&words),
             wait: None,
         }
@@ -98,7 +95,7 @@ impl Context<'_> {
         words.extend([literal("--health-interval"), literal(&health.interval.text)]);
     }
 
-    /// A probe in copse-notify's words.
+    /// The arguments of copse-notify for a probe.
     pub fn probe<'p>(&self, probe: &'p Probe, words: &mut Vec<Word<'p>>) {
         match probe {
             Probe::Tcp(address) => words.extend([literal("--tcp"), self.parts(address)]),
@@ -119,17 +116,11 @@ impl Context<'_> {
     }
 }
 
-/// Ends the watchdog of a service. The watcher can't be relied on for it: with `KillMode=mixed` or `process`, and while
-/// an `ExecStop=` runs, nothing tells it of the stop. If it fails, the stop goes on all the same.
-pub(super) fn no_watchdog() -> Value<'static> {
+/// Disables the watchdog of a service. The watching copse-notify cannot do it: with `KillMode=mixed` or `process`, and
+/// while an `ExecStop=` runs, it gets no signal. If the command fails, the stop continues.
+pub(super) fn no_watchdog() -> Value {
     let words = [NOTIFY_PROGRAM, "send", "--watchdog-usec", "0"].map(literal);
     Value::command("-", words.iter().map(|word| &**word))
-}
-
-/// Whether a shell reads the command: the program is a child of it then, unless it was written with `exec`.
-fn is_shell(argv: &Argv) -> bool {
-    let word = |at: usize| argv.get(at).filter(|word| word.pieces().len() == 1).map(|word| word.leading());
-    word(0) == Some("/bin/sh") && word(1) == Some("-c")
 }
 
 /// A word that is only text.
@@ -142,6 +133,6 @@ fn counted<'w>(number: u32) -> Word<'w> {
 }
 
 /// A command line of these words.
-pub(super) fn line(words: &[Word]) -> Value<'static> {
+pub(super) fn line(words: &[Word]) -> Value {
     Value::command("", words.iter().map(|word| &**word))
 }

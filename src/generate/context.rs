@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
-use super::Options;
+use super::options::Options;
+use super::origin::Origin;
 use crate::basic::scope::Scope;
 use crate::model::{Directory, DirectoryKind, Group, Pass, PassThrough, Process, Setup};
 use crate::unit::directives::Systemd;
@@ -12,58 +12,52 @@ use crate::unit::name;
 use crate::unit::name::{ProcessName, in_order};
 use crate::unit::{Section, Unit, Value};
 
-/// Where to read about the units. Every unit says so in its `Documentation=`.
+/// Where to read about the units. Every unit names it in its `Documentation=`.
 const DOCUMENTATION: &str = "man:copse.toml(5)";
 
 /// The group, and what follows from it for all of its units.
 pub(super) struct Context<'g> {
     pub group: &'g Group,
-    pub target: Options,
+    pub options: Options,
     /// `G.target`
-    pub target_name: String,
+    pub target: Value,
     /// `system-copse-G.slice`
-    pub slice: String,
+    pub slice: Value,
     /// `copse-reset@G.service`
-    pub reset: String,
-    /// The comment on top of every unit, but for its last line.
-    header: String,
+    reset: Value,
+    origin: Origin,
     /// Whether a package ships the units, and nothing generates them where they run.
     pub compiled: bool,
-    /// `SourcePath=`, if it can be said.
-    source: Option<Value<'static>>,
     /// `copse-directories@G.service`, if there are shared directories.
-    pub holder: Option<String>,
-    /// The services of each process, in the order in which people count.
-    pub services: BTreeMap<&'g ProcessName, Vec<String>>,
-    /// The processes that something is `after`.
-    pub awaited: BTreeSet<&'g ProcessName>,
-    /// Setup steps that (directly or not) wait for a process, and so can't be waited for before one is started.
+    pub directories: Option<Value>,
+    /// The lines of `After=` for each process that something is `after`.
+    awaited: BTreeMap<&'g ProcessName, Vec<Value>>,
+    /// Setup steps that (directly or not) wait for a process, and so cannot be waited for before one is started.
     pub late: BTreeSet<&'g ProcessName>,
     known: RefCell<Vec<(Section, &'static str, bool)>>,
 }
 
 impl<'g> Context<'g> {
-    pub fn new(group: &'g Group, target: Options) -> Self {
-        let services = group.processes.iter().map(|(name, process)| (name, services(group, name, process))).collect();
-        let awaited = group
-            .processes
-            .values()
-            .flat_map(|process| &process.after)
-            .chain(group.setup.values().flat_map(|setup| &setup.after))
-            .collect();
+    pub fn new(group: &'g Group, options: Options) -> Self {
+        let after = group.processes.values().flat_map(|process| &process.after);
+        let after = after.chain(group.setup.values().flat_map(|setup| &setup.after));
+        let names: BTreeSet<_> = after.collect();
+        let lines = |process| {
+            let names = services(group, process);
+            Value::names(names.iter().map(String::as_str)).into_iter().map(Value::shared).collect()
+        };
         let shared = group.shared.as_ref().is_some_and(|shared| !shared.directories.is_empty());
+        let unit = |name: String| Value::plain(&name).shared();
         Self {
             group,
-            target,
-            target_name: name::target(&group.name),
-            slice: name::slice(group.scope == Scope::User, &group.name),
-            reset: name::own("reset", &group.name),
-            header: origin(&group.files),
-            source: source_path(&group.files),
+            options,
+            target: unit(name::target(&group.name)),
+            slice: Value::verbatim(name::slice(group.scope == Scope::User, &group.name)).shared(),
+            reset: unit(name::own("reset", &group.name)),
+            origin: Origin::generated(group.scope, &group.files),
             compiled: false,
-            holder: shared.then(|| name::own("directories", &group.name)),
-            services,
-            awaited,
+            directories: shared.then(|| unit(name::own("directories", &group.name))),
+            awaited: names.into_iter().map(|process| (process, lines(process))).collect(),
             late: late(&group.setup),
             known: RefCell::default(),
         }
@@ -72,7 +66,7 @@ impl<'g> Context<'g> {
     /// For units that are installed without their group file.
     pub fn compiled(group: &'g Group, systemd: Systemd) -> Self {
         let context = Self::new(group, Options { systemd, static_target: false });
-        Self { header: compiled_origin(&group.files, systemd), source: None, compiled: true, ..context }
+        Self { origin: Origin::compiled(group.scope, &group.files, systemd), compiled: true, ..context }
     }
 
     pub fn user_scope(&self) -> bool {
@@ -81,7 +75,12 @@ impl<'g> Context<'g> {
 
     /// What the group is called in the units' descriptions.
     pub fn title(&self) -> &'g str {
-        self.group.description.as_deref().unwrap_or(self.group.name.as_str())
+        title(self.group)
+    }
+
+    /// Whether something is `after` the process.
+    pub fn is_awaited(&self, process: &ProcessName) -> bool {
+        self.awaited.contains_key(process)
     }
 
     /// The shared directories of a kind.
@@ -89,34 +88,31 @@ impl<'g> Context<'g> {
         self.group.shared.as_ref()?.directories.iter().find(|directory| directory.kind == kind)
     }
 
-    /// Whether the systemd that reads the units takes this directive there. Asked once per name: the names are few,
-    /// the units many.
+    /// Whether the systemd that reads the units accepts this directive there. Looked up once per name: there are few
+    /// names and many units.
     pub fn knows(&self, section: Section, directive: &'static str) -> bool {
         let mut known = self.known.borrow_mut();
-        let asked = known.iter().find(|(found, name, _)| *found == section && *name == directive);
-        if let Some((_, _, answer)) = asked {
+        let found = known.iter().find(|(found, name, _)| *found == section && *name == directive);
+        if let Some((_, _, answer)) = found {
             return *answer;
         }
-        let answer = self.target.systemd.knows(section, directive);
+        let answer = self.options.systemd.knows(section, directive);
         known.push((section, directive, answer));
         answer
     }
 
-    /// A unit file with its header, `Description=` and where it comes from. `file` is the name under which
-    /// administrators put drop-ins.
-    pub fn unit(&self, file: &str, description: &str) -> Unit {
-        let mut unit = self.drop_in(file);
-        unit.push(Section::Unit, "Description", Value::plain(description));
-        self.documentation(&mut unit);
-        self.source(&mut unit);
-        unit
+    /// An empty unit or drop-in that says where it comes from.
+    pub fn drop_in(&self) -> Unit {
+        self.origin.unit()
     }
 
-    /// A file with a header only.
-    pub fn drop_in(&self, file: &str) -> Unit {
-        let scope = self.group.scope;
-        let place = if self.compiled { place_of_drop_ins(scope, file) } else { place_of_changes(scope, file) };
-        Unit::new(&[&self.header, &place])
+    /// A unit with its description and documentation, and the group file that `systemctl status` compares with.
+    pub fn unit(&self, description: Value) -> Unit {
+        let mut unit = self.drop_in();
+        unit.push(Section::Unit, "Description", description);
+        self.documentation(&mut unit);
+        self.source_path(&mut unit);
+        unit
     }
 
     /// `Documentation=`, the author's first.
@@ -127,89 +123,88 @@ impl<'g> Context<'g> {
         unit.push(Section::Unit, "Documentation", Value::fixed(DOCUMENTATION));
     }
 
-    /// `SourcePath=`: `systemctl status` says when the group file is newer than what was loaded.
-    pub fn source(&self, unit: &mut Unit) {
-        if let Some(path) = &self.source {
-            unit.push(Section::Unit, "SourcePath", path.clone());
-        }
+    /// `SourcePath=`
+    pub fn source_path(&self, unit: &mut Unit) {
+        self.origin.source_path(unit);
     }
 
-    /// `After=` and the like on outside units.
+    /// `After=` and the like on units outside of the group.
     pub fn names(&self, unit: &mut Unit, directive: &'static str, names: &[String]) {
         for line in Value::names(names.iter().map(String::as_str)) {
             unit.push(Section::Unit, directive, line);
         }
     }
 
-    /// Applies a pass-through table: what its author wrote goes last.
+    /// Ordered after the reset of failed units. In each unit, because one line for all would be too long.
+    pub fn after_reset(&self, unit: &mut Unit) {
+        unit.push_why(Section::Unit, "waits until failed units are reset", "After", self.reset.clone());
+    }
+
+    /// The target pulls in the reset.
+    pub fn want_reset(&self, unit: &mut Unit) {
+        let why = "resets failed units first, so that the start limit does not refuse this start";
+        unit.push_why(Section::Unit, why, "Wants", self.reset.clone());
+    }
+
+    /// Ordered after all services of these processes.
+    pub fn after_processes(&self, unit: &mut Unit, processes: &[ProcessName]) {
+        for line in processes.iter().filter_map(|process| self.awaited.get(process)).flatten() {
+            unit.push(Section::Unit, "After", line.clone());
+        }
+    }
+
+    /// Applies a pass-through table. What its author wrote goes last.
     pub fn pass(&self, unit: &mut Unit, pass: &PassThrough, only: impl Fn(Section) -> bool) {
-        for (section, directive, what) in pass.0.iter().filter(|(section, _, _)| only(*section)) {
-            let known = directive.starts_with("X-") || self.target.systemd.knows(*section, directive);
-            // A section that stays empty isn't written, so nothing is left of a directive that isn't known.
-            if known {
-                apply(unit, *section, directive, what);
+        for (section, directive, values) in pass.0.iter().filter(|(section, _, _)| only(*section)) {
+            // A section that stays empty is not written, so nothing is left of an unknown directive.
+            if directive.starts_with("X-") || self.options.systemd.knows(*section, directive) {
+                apply(unit, *section, directive, values);
             }
         }
     }
 }
 
-/// The lines that a pass-through value makes of copse's own.
-fn apply(unit: &mut Unit, section: Section, directive: &str, what: &Pass) {
-    let (lines, reset) = match what {
+/// Adds the lines of a pass-through value, which may replace copse's own.
+fn apply(unit: &mut Unit, section: Section, directive: &str, values: &Pass) {
+    const WHY: &str = "from here on as the group file says, in systemd's own grammar";
+    let (lines, reset) = match values {
         Pass::Replace(line) => (std::slice::from_ref(line), false),
         Pass::Add(lines) => (lines.as_slice(), false),
         Pass::Reset(lines) => (lines.as_slice(), true),
     };
-    if !matches!(what, Pass::Add(_)) {
+    if !matches!(values, Pass::Add(_)) {
         unit.remove(section, directive);
     }
-    let why = "from here on as the group file says, in systemd's own grammar";
-    if !unit.has_comment(section, why) {
-        unit.comment(section, why);
+    if !unit.has_comment(section, WHY) {
+        unit.comment(section, WHY);
     }
     let empty = reset.then(|| Value::fixed(""));
-    for value in empty.into_iter().chain(lines.iter().map(|line| Value::verbatim(line))) {
-        unit.push(section, directive, value);
+    for value in empty.into_iter().chain(lines.iter().map(Value::verbatim)) {
+        unit.push(section, directive.to_owned(), value);
     }
 }
 
-/// The first line of a generated file, by which copse knows its own.
-pub(super) fn origin(files: &[PathBuf]) -> String {
-    let list: Vec<_> =
-        files.iter().map(|file| crate::basic::diagnostic::one_line(&file.display().to_string())).collect();
-    format!("Generated by copse from {}; changes here are lost.", list.join(", "))
+/// What a group is called in the units' descriptions.
+pub(super) fn title(group: &Group) -> &str {
+    group.description.as_deref().unwrap_or(group.name.as_str())
 }
 
-/// The same of a compiled file: the files' names only, so that it doesn't matter where a package is built.
-fn compiled_origin(files: &[PathBuf], systemd: Systemd) -> String {
-    let names: Vec<PathBuf> = files.iter().filter_map(|file| file.file_name()).map(PathBuf::from).collect();
-    origin(&names).replacen(" from ", &format!(" for systemd {} and later from ", systemd.version), 1)
-}
-
-/// The second: where changes belong.
-pub(super) fn place_of_changes(scope: Scope, file: &str) -> String {
-    ["Change the group file, or add a drop-in in ", scope.drop_ins(), "/", file, ".d/."].concat()
-}
-
-/// The same of a compiled file.
-fn place_of_drop_ins(scope: Scope, file: &str) -> String {
-    ["Add a drop-in in ", scope.drop_ins(), "/", file, ".d/."].concat()
-}
-
-/// systemd takes nothing but an absolute path; `copse render FILE` may have been given another one.
-pub(super) fn source_path(files: &[PathBuf]) -> Option<Value<'static>> {
-    let file = files.first().filter(|file| file.is_absolute())?;
-    Some(Value::plain(&file.to_string_lossy()).into_owned())
-}
-
-fn services(group: &Group, process: &ProcessName, definition: &Process) -> Vec<String> {
-    match &definition.instances {
-        None => vec![name::service(&group.name, process)],
-        Some(instances) => in_order(instances.keys())
-            .into_iter()
-            .map(|instance| name::instance(&group.name, process, instance))
-            .collect(),
+/// The services of a process, instances as people count them.
+pub(super) fn services(group: &Group, process: &ProcessName) -> Vec<String> {
+    match group.processes.get(process).map(|process| &process.instances) {
+        None => Vec::new(),
+        Some(None) => vec![name::service(&group.name, process)],
+        Some(Some(instances)) => {
+            let instances = in_order(instances.keys()).into_iter();
+            instances.map(|instance| name::instance(&group.name, process, instance)).collect()
+        }
     }
+}
+
+/// The first instance as people count.
+pub(super) fn first_instance(process: &Process) -> Option<&str> {
+    let instances = process.instances.as_ref()?;
+    in_order(instances.keys()).first().map(|instance| instance.as_str())
 }
 
 /// The setup steps that wait for a process, directly or through another step.

@@ -1,8 +1,8 @@
 //! `hardening`: profiles of sandboxing directives (systemd.exec(5)).
 //!
-//! A profile is a promise in two directions: it fences in, and what it is meant for still runs. So what is known to
-//! break common programs is in neither: `MemoryDenyWriteExecute=` (every just-in-time compiler), `PrivateUsers=`,
-//! `ProcSubset=pid` (whoever reads /proc/meminfo), `PrivateIPC=` (shared memory between processes of a group),
+//! A profile promises two things: it restricts the service, and the programs that it is meant for still run. So directives
+//! that break common programs are in neither: `MemoryDenyWriteExecute=` (just-in-time compilers), `PrivateUsers=`,
+//! `ProcSubset=pid` (programs that read /proc/meminfo), `PrivateIPC=` (shared memory between processes of a group),
 //! `PrivateNetwork=`, and for root an empty capability set (low ports, programs that change their user). The author can
 //! add each.
 
@@ -12,23 +12,23 @@ use crate::unit::value::Part;
 use crate::unit::{Section, Unit, Value};
 
 /// A directive of a profile.
-struct Fence {
+struct Restriction {
     directive: &'static str,
     value: &'static str,
-    /// Whether a user's service manager, which may not mount, can set it up.
+    /// Whether a user's service manager, which cannot mount, can set it up.
     in_user_scope: bool,
 }
 
-const fn everywhere(directive: &'static str, value: &'static str) -> Fence {
-    Fence { directive, value, in_user_scope: true }
+const fn everywhere(directive: &'static str, value: &'static str) -> Restriction {
+    Restriction { directive, value, in_user_scope: true }
 }
 
-const fn system_only(directive: &'static str, value: &'static str) -> Fence {
-    Fence { directive, value, in_user_scope: false }
+const fn system_only(directive: &'static str, value: &'static str) -> Restriction {
+    Restriction { directive, value, in_user_scope: false }
 }
 
-/// In both profiles: what no ordinary service misses.
-const BOTH: &[Fence] = &[
+/// In both profiles: no common service needs what these take away.
+const BOTH: &[Restriction] = &[
     everywhere("NoNewPrivileges", "yes"),
     system_only("PrivateTmp", "yes"),
     system_only("PrivateDevices", "yes"),
@@ -43,10 +43,10 @@ const BOTH: &[Fence] = &[
 ];
 
 /// In `basic` only, where `strict` has more.
-const BASIC: &[Fence] = &[system_only("ProtectSystem", "full")];
+const BASIC: &[Restriction] = &[system_only("ProtectSystem", "full")];
 
 /// In `strict` only: for a service that talks to the network and writes its own directories.
-const STRICT: &[Fence] = &[
+const STRICT: &[Restriction] = &[
     system_only("ProtectSystem", "strict"),
     system_only("ProtectHostname", "yes"),
     system_only("ProtectProc", "invisible"),
@@ -59,25 +59,30 @@ const STRICT: &[Fence] = &[
 
 const BOUNDING_SET: &str = "CapabilityBoundingSet";
 
-/// In `strict`, where root runs the service and the author has no `capability-bounding-set`: gone for good.
+/// What `strict` takes away from root, unless the author sets `capability-bounding-set`.
 const NOT_FOR_ROOT: &str = "~CAP_SYS_ADMIN CAP_SYS_BOOT CAP_SYS_MODULE CAP_SYS_PTRACE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_TTY_CONFIG \
      CAP_SYS_PACCT CAP_SYSLOG CAP_MKNOD CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_LINUX_IMMUTABLE \
      CAP_WAKE_ALARM CAP_BLOCK_SUSPEND";
 
 /// The profile's lines.
 pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
-    let (profile, own): (_, &[Fence]) = match service.hardening {
-        Hardening::None => return,
-        Hardening::Basic => ("hardening = \"basic\"", BASIC),
-        Hardening::Strict => ("hardening = \"strict\"", STRICT),
+    let (profile, own): (_, &[Restriction]) = match (service.hardening, context.user_scope()) {
+        (Hardening::None, _) => return,
+        (Hardening::Basic, false) => ("hardening = \"basic\"", BASIC),
+        (Hardening::Strict, false) => ("hardening = \"strict\"", STRICT),
+        (Hardening::Basic, true) => {
+            ("hardening = \"basic\", without what a user's service manager cannot mount", BASIC)
+        }
+        (Hardening::Strict, true) => {
+            ("hardening = \"strict\", without what a user's service manager cannot mount", STRICT)
+        }
     };
     unit.comment(Section::Service, profile);
-    if context.user_scope() {
-        let why = "without Private… and Protect…: a user's service manager may not mount";
-        unit.comment(Section::Service, why);
-    }
-    for fence in BOTH.iter().chain(own) {
-        push(context, unit, fence);
+    for restriction in BOTH.iter().chain(own) {
+        let applies = restriction.in_user_scope || !context.user_scope();
+        if applies && context.knows(Section::Service, restriction.directive) {
+            unit.push(Section::Service, restriction.directive, Value::fixed(restriction.value));
+        }
     }
     if service.hardening == Hardening::Strict {
         if !context.user_scope()
@@ -90,20 +95,14 @@ pub(super) fn write(context: &Context, unit: &mut Unit, service: &Service) {
     }
 }
 
-fn push(context: &Context, unit: &mut Unit, fence: &Fence) {
-    if (fence.in_user_scope || !context.user_scope()) && context.knows(Section::Service, fence.directive) {
-        unit.push(Section::Service, fence.directive, Value::fixed(fence.value));
-    }
-}
-
-/// What `CapabilityBoundingSet=` is, unless the author says it. A program that isn't run as root begins with its ambient
-/// capabilities and no others, and with `NoNewPrivileges=` never gains any: so it misses none of the rest.
+/// `CapabilityBoundingSet=`, unless the author sets it. A program that does not run as root begins with its ambient
+/// capabilities, and with `NoNewPrivileges=` gains no others: so it cannot use the rest.
 fn bounding_set(service: &Service) -> Option<&str> {
     let own = |name: &str| service.directives.iter().find(|directive| directive.name == name).map(|own| &*own.value);
     if own(BOUNDING_SET).is_some() {
         return None;
     }
-    // What is passed through has systemd's own grammar, and isn't looked into.
+    // Pass-through is in systemd's own grammar, which is not read here.
     let passed = |name: &str| {
         service.pass.0.iter().any(|(section, directive, _)| *section == Section::Service && directive == name)
     };
@@ -115,14 +114,19 @@ fn bounding_set(service: &Service) -> Option<&str> {
     Some(if known { ambient } else { NOT_FOR_ROOT })
 }
 
-/// Homes are out of sight, unless the service lives in one.
+/// Home directories are hidden, unless the service needs one.
 fn protect_home(context: &Context, unit: &mut Unit, service: &Service) {
     if context.user_scope() {
         return;
     }
-    let lives_there = service.working_directory.iter().chain(service.exec.first()).any(in_a_home);
-    match lives_there {
-        true => unit.push_why(Section::Service, "it lives in a home", "ProtectHome", Value::fixed("read-only")),
+    let needs_home = service.working_directory.iter().chain(service.exec.first()).any(in_a_home);
+    match needs_home {
+        true => unit.push_why(
+            Section::Service,
+            "the program or its working directory is in a home directory",
+            "ProtectHome",
+            Value::fixed("read-only"),
+        ),
         false => unit.push(Section::Service, "ProtectHome", Value::fixed("yes")),
     }
 }
@@ -132,8 +136,8 @@ fn in_a_home(path: &Text) -> bool {
     path == "~" || ["/home", "/root", "/run/user"].iter().any(|home| std::path::Path::new(path).starts_with(home))
 }
 
-/// systemd makes a service's own directories writable under `ProtectSystem=strict`, not those of the holder. Those of
-/// configuration stay read-only, as own ones do.
+/// `ProtectSystem=strict` leaves a service's own directories writable, but not the shared ones. Those for configuration
+/// stay read-only, as own ones do.
 fn shared_directories(context: &Context, unit: &mut Unit, service: &Service) {
     let mut words = Vec::new();
     for kind in DirectoryKind::ALL.into_iter().filter(|kind| *kind != DirectoryKind::Configuration) {

@@ -1,5 +1,7 @@
 //! What the services of processes and of setup steps have in common: everything from their `[Service]` tables.
 
+use std::borrow::Cow;
+
 use super::command::{Startup, no_watchdog};
 use super::context::Context;
 use super::hardening;
@@ -8,12 +10,12 @@ use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
 use crate::unit::{Section, Unit, Value};
 
-/// How often health must be able to answer within `WatchdogSec=`: copse-notify pings after each answer.
+/// How many health probes fit into `WatchdogSec=`: copse-notify pings after each that succeeds.
 const PINGS_PER_WATCHDOG: u32 = 3;
 
 impl Context<'_> {
     /// `Description=` of a process or step: its own, or made from the group's and its name.
-    pub fn describe<'v>(&self, name: &ProcessName, description: Option<&'v str>, instances: bool) -> Value<'v> {
+    pub fn describe(&self, name: &ProcessName, description: Option<&str>, instances: bool) -> Value {
         if let Some(description) = description {
             return Value::plain(description);
         }
@@ -27,7 +29,7 @@ impl Context<'_> {
         Value::text(&[title, colon, name, blank, Part::Specifier(instance)])
     }
 
-    /// How it is started: `Type=` and all commands. `start` replaces the `ExecStart=` (and is the `ExecReload=` then).
+    /// How it is started and stopped: `Type=` and all commands.
     pub fn commands(&self, unit: &mut Unit, service: &Service, startup: Startup) {
         unit.push(Section::Service, "Type", Value::fixed(startup.kind));
         if let Some((why, access)) = startup.notify_access {
@@ -43,7 +45,7 @@ impl Context<'_> {
         if let Some(wait) = startup.wait {
             unit.push_why(
                 Section::Service,
-                "keeps the unit activating until its process is ready; ends at once if the process does",
+                "keeps the unit activating until its process is ready or has exited",
                 "ExecStartPost",
                 wait,
             );
@@ -53,8 +55,7 @@ impl Context<'_> {
         if service.health.is_some() {
             unit.push_why(
                 Section::Service,
-                "no watchdog from here on: a ping during the stop would start it anew, and a process that serves no more \
-                 and only ends what it has would be taken for hung",
+                "disables the watchdog: a process that is stopping would be killed as hung",
                 "ExecStop",
                 no_watchdog(),
             );
@@ -69,7 +70,7 @@ impl Context<'_> {
         }
     }
 
-    /// Everything else of the author's: surroundings, directives, fences. Pass-through comes later, by the caller.
+    /// Everything else but pass-through: environment, directories, directives, credentials, sandboxing.
     pub fn settings(&self, unit: &mut Unit, service: &Service) {
         if let Some(directory) = &service.working_directory {
             unit.push(Section::Service, "WorkingDirectory", Value::text(&self.parts(directory)));
@@ -78,9 +79,9 @@ impl Context<'_> {
         for directory in &service.directories {
             self.directory(unit, directory);
         }
-        for Directive { section, name, value } in &service.directives {
-            if self.knows(*section, name) {
-                unit.push(*section, name, directive_value(name, value));
+        for directive in &service.directives {
+            if self.knows(directive.section, directive.name) {
+                unit.push(directive.section, directive.name, directive_value(directive));
             }
         }
         self.watchdog(unit, service);
@@ -93,13 +94,14 @@ impl Context<'_> {
     fn environment(&self, unit: &mut Unit, service: &Service) {
         let own = |kind| service.directories.iter().any(|directory| directory.kind == kind);
         let shared = DirectoryKind::ALL.into_iter().filter(|kind| !own(*kind));
-        for (at, (kind, directory)) in shared.filter_map(|kind| Some((kind, self.shared(kind)?))).enumerate() {
-            if at == 0 {
-                let why =
-                    "shared: only the holder names them, because a second unit that did would empty and chown them";
-                unit.comment(Section::Service, why);
+        for (index, (kind, directory)) in shared.filter_map(|kind| Some((kind, self.shared(kind)?))).enumerate() {
+            let why =
+                "only copse-directories@ declares these: a second declaration would chown them and remove them on stop";
+            let value = self.directory_variable(kind, directory);
+            match index {
+                0 => unit.push_why(Section::Service, why, "Environment", value),
+                _ => unit.push(Section::Service, "Environment", value),
             }
-            unit.push(Section::Service, "Environment", self.directory_variable(kind, directory));
         }
         for (name, text) in &service.environment {
             unit.push(Section::Service, "Environment", Value::assignment(name, &self.parts(text)));
@@ -112,11 +114,11 @@ impl Context<'_> {
     }
 
     /// `STATE_DIRECTORY=/var/lib/a:/var/lib/b`, as systemd itself would set it.
-    pub fn directory_variable(&self, kind: DirectoryKind, directory: &Directory) -> Value<'static> {
+    pub fn directory_variable(&self, kind: DirectoryKind, directory: &Directory) -> Value {
         let variable = kind.key().replace('-', "_").to_ascii_uppercase();
         let mut parts = Vec::new();
-        for (at, name) in directory.names.iter().enumerate() {
-            parts.push(Part::Literal(if at == 0 { "" } else { ":" }));
+        for (index, name) in directory.names.iter().enumerate() {
+            parts.push(Part::Literal(if index == 0 { "" } else { ":" }));
             parts.extend([Part::Specifier(kind.specifier()), Part::Literal("/")]);
             parts.extend_from_slice(&self.parts(name));
         }
@@ -129,7 +131,7 @@ impl Context<'_> {
         let directive = directory.kind.directive();
         unit.push(Section::Service, directive, Value::words(names.iter().map(|name| &**name)));
         if let Some(mode) = &directory.mode {
-            unit.push(Section::Service, &format!("{directive}Mode"), Value::plain(mode));
+            unit.push(Section::Service, format!("{directive}Mode"), Value::plain(mode));
         }
     }
 
@@ -138,7 +140,7 @@ impl Context<'_> {
         if service.directives.iter().all(|directive| directive.name != "WatchdogSec") {
             unit.push_why(
                 Section::Service,
-                "the health probe pings; when it has failed too often systemd hears nothing any more, and acts",
+                "copse-notify pings while the health probes succeed; without pings systemd kills the service",
                 "WatchdogSec",
                 Value::plain(&crate::basic::time_span::format(interval.saturating_mul(PINGS_PER_WATCHDOG))),
             );
@@ -160,25 +162,24 @@ impl Context<'_> {
         }
     }
 
-    /// Where the unit belongs: in the cgroup tree and in the log.
+    /// Where the unit is found: in the cgroup tree and in the log.
     pub fn belonging(&self, unit: &mut Unit, name: &ProcessName, instances: bool) {
-        unit.push(Section::Service, "Slice", Value::verbatim(&self.slice));
+        unit.push(Section::Service, "Slice", self.slice.clone());
         unit.push(Section::Service, "SyslogIdentifier", Value::fixed("%N"));
-        let fields = [
-            [Part::Literal("COPSE_GROUP="), Part::Literal(self.group.name.as_str())],
-            [Part::Literal("COPSE_PROCESS="), Part::Literal(name.as_str())],
-            [Part::Literal("COPSE_INSTANCE="), Part::Specifier("%i")],
-        ];
-        let fields = if instances { &fields[..] } else { &fields[..2] };
-        unit.push(Section::Service, "LogExtraFields", Value::words(fields.iter().map(<[_; 2]>::as_slice)));
+        let instance = if instances { " COPSE_INSTANCE=%i" } else { "" };
+        // Names need no quotes.
+        let fields = ["COPSE_GROUP=", self.group.name.as_str(), " COPSE_PROCESS=", name.as_str(), instance].concat();
+        unit.push(Section::Service, "LogExtraFields", Value::verbatim(fields));
     }
 }
 
-/// The value of a key that is a directive. Most of them know specifiers; those that take a percentage don't, and a
-/// doubled `%` would be an error there (config_parse_cpu_quota(), config_parse_memory_limit(), config_parse_tasks_max()).
-fn directive_value<'v>(name: &str, value: &'v str) -> Value<'v> {
-    match name {
-        "CPUQuota" | "MemoryMax" | "MemoryHigh" | "TasksMax" => Value::verbatim(value),
-        _ => Value::plain(value),
+/// The value of a key that is a directive. Most directives expand specifiers. Those that take a percentage do not, and a
+/// doubled `%` is an error there (config_parse_cpu_quota(), config_parse_memory_limit(), config_parse_tasks_max()).
+fn directive_value(directive: &Directive) -> Value {
+    match (directive.name, &directive.value) {
+        ("CPUQuota" | "MemoryMax" | "MemoryHigh" | "TasksMax", value) => Value::verbatim(value.as_ref()),
+        // A default, or a word of systemd's.
+        (_, Cow::Borrowed(value)) => Value::fixed(value),
+        (_, Cow::Owned(value)) => Value::plain(value),
     }
 }

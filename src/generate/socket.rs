@@ -1,7 +1,6 @@
 //! Sockets: one unit each, shared by all instances of a process unless `{instance}` is in an address.
 
-use super::context::Context;
-use super::process::first_instance;
+use super::context::{Context, first_instance};
 use crate::model::{Process, Socket};
 use crate::unit::name;
 use crate::unit::name::ProcessName;
@@ -12,8 +11,8 @@ use crate::unit::{Section, Unit, UnitTree, Value};
 pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
     for socket in &process.sockets {
         let file = name::socket(&context.group.name, name, socket.name.as_ref(), socket.each_instance);
-        tree.file(file.as_str(), &unit(context, name, process, socket, &file));
-        // Traffic must not start what only a manager or a person may start, or what is held.
+        tree.file(file.as_str(), unit(context, name, process, socket));
+        // Traffic must not start a manual or held process.
         if !process.is_awaited() {
             continue;
         }
@@ -28,70 +27,42 @@ pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tr
     }
 }
 
-/// The name of a socket as its service says it.
-pub(super) struct SocketName {
-    before: String,
-    instance: bool,
-    after: &'static str,
+/// The name of a socket in the unit of its service: `G-P.socket`, or `G-P@%i.socket`.
+pub(super) fn for_service(context: &Context, name: &ProcessName, socket: &Socket) -> Value {
+    let file = name::socket(&context.group.name, name, socket.name.as_ref(), socket.each_instance);
+    Value::verbatim(if socket.each_instance { name::instantiate(&file, "%i") } else { file })
 }
 
-impl SocketName {
-    /// For a value.
-    pub fn parts(&self) -> Vec<Part<'_>> {
-        let mut parts = vec![Part::Literal(&self.before)];
-        if self.instance {
-            parts.push(Part::Specifier("%i"));
-        }
-        parts.push(Part::Literal(self.after));
-        parts
-    }
-}
-
-/// `G-P.socket`, or `G-P@%i.socket`.
-pub(super) fn name_for_service(context: &Context, name: &ProcessName, socket: &Socket) -> SocketName {
-    let mut before = name::socket(&context.group.name, name, socket.name.as_ref(), socket.each_instance);
-    before.truncate(before.len() - ".socket".len());
-    SocketName { before, instance: socket.each_instance, after: ".socket" }
-}
-
-fn unit(context: &Context, name: &ProcessName, process: &Process, socket: &Socket, file: &str) -> Unit {
-    let mut unit = context.drop_in(file);
-    unit.push(Section::Unit, "Description", description(context, name, process, socket));
-    context.documentation(&mut unit);
-    context.source(&mut unit);
-    unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
+fn unit(context: &Context, name: &ProcessName, process: &Process, socket: &Socket) -> Unit {
+    let mut unit = context.unit(description(context, name, process, socket));
+    unit.push(Section::Unit, "PartOf", context.target.clone());
     context.unlimited(&mut unit);
     for (directive, address) in &socket.listen {
-        unit.push(Section::Socket, directive, Value::text(&context.parts(address)));
+        unit.push(Section::Socket, *directive, Value::text(&context.parts(address)));
     }
     if let Some(descriptor) = &socket.name {
         unit.push(Section::Socket, "FileDescriptorName", Value::plain(descriptor.as_str()));
     }
     let group = &context.group.name;
+    let instance = |instance| Value::verbatim(name::instantiate(&name::template(group, name), instance));
     match (first_instance(process), socket.each_instance) {
-        (Some(_), true) => {
-            let stem = name::stem(group, name);
-            let parts = [Part::Literal(&stem), Part::Literal("@"), Part::Specifier("%i"), Part::Literal(".service")];
-            unit.push(Section::Socket, "Service", Value::text(&parts));
-        }
+        (Some(_), true) => unit.push(Section::Socket, "Service", instance("%i")),
         (Some(first), false) => {
-            let why = "what traffic starts if none is running; all instances accept on this socket";
-            let service = name::instantiate(&name::template(group, name), first);
-            unit.push_why(Section::Socket, why, "Service", Value::plain(&service));
+            let why = "traffic starts this instance if none is running; all instances accept on the socket";
+            unit.push_why(Section::Socket, why, "Service", instance(first));
         }
         (None, _) if process.instances.is_some() => {
-            let why = "no instance is known in advance: traffic starts the first";
-            let service = name::instantiate(&name::template(group, name), "1");
-            unit.push_why(Section::Socket, why, "Service", Value::plain(&service));
+            let why = "the group file names no instance: traffic starts this one";
+            unit.push_why(Section::Socket, why, "Service", instance("1"));
         }
         (None, _) => unit.push(Section::Socket, "Service", Value::plain(&name::service(group, name))),
     }
-    unit.push(Section::Socket, "Slice", Value::verbatim(&context.slice));
+    unit.push(Section::Socket, "Slice", context.slice.clone());
     context.pass(&mut unit, &process.service.pass, |section| section == Section::Socket);
     unit
 }
 
-fn description(context: &Context, name: &ProcessName, process: &Process, socket: &Socket) -> Value<'static> {
+fn description(context: &Context, name: &ProcessName, process: &Process, socket: &Socket) -> Value {
     let title = process.service.description.as_deref().unwrap_or_else(|| context.title());
     let mut parts = vec![Part::Literal(title), Part::Literal(": socket of "), Part::Literal(name.as_str())];
     if let Some(name) = &socket.name {

@@ -1,4 +1,4 @@
-//! Texts of the model on their way into values: placeholders become specifiers and variables.
+//! Texts of the model in units: placeholders become specifiers and variables.
 
 use std::ops::Deref;
 
@@ -46,8 +46,8 @@ impl Context<'_> {
                     self.push_parts(name, parts);
                     continue;
                 }
-                // `%d` is 250's; the directory was where it is before that too.
-                Piece::CredentialsDirectory if self.target.systemd.version >= 250 => Part::Specifier("%d"),
+                // `%d` is new in 250; the directory was the same before.
+                Piece::CredentialsDirectory if self.options.systemd.version >= 250 => Part::Specifier("%d"),
                 Piece::CredentialsDirectory => Part::Specifier("%t/credentials/%n"),
                 Piece::Env(name) => Part::Variable(name),
                 Piece::EnvWords(name) => Part::Words(name),
@@ -61,7 +61,7 @@ impl Context<'_> {
     }
 }
 
-/// `text` as its author wrote it, more or less: the same for the same meaning, whatever the version of copse or systemd.
+/// `text` with its placeholders as in the group file. The same text has the same form for all versions of copse and systemd.
 pub(super) fn source_form(text: &Text, out: &mut String) {
     for piece in text.pieces() {
         match piece {

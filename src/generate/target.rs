@@ -1,62 +1,53 @@
-//! The group itself: its target and slice, the gate it waits for, the holder of its shared directories.
+//! The group itself: its target and slice, its readiness gate, the owner of its shared directories.
 
-use super::context::Context;
-use super::process::yes;
+use super::context::{Context, services, title};
+use super::marks;
+use super::marks::{mark, yes};
+use crate::model::Group;
 use crate::unit::name;
 use crate::unit::name::ProcessName;
 use crate::unit::value::Part;
-use crate::unit::{Section, Unit, UnitTree, Value};
+use crate::unit::{Entry, Section, Unit, UnitTree, Value};
 
 /// Everything that exists once per group.
 pub(super) fn write(context: &Context, tree: &mut UnitTree) {
-    let name = &context.target_name;
-    if context.target.static_target {
-        tree.file(drop_in_path(name), &target(context, true));
+    let name = context.target.as_str();
+    if context.options.static_target {
+        tree.file(name::drop_in(name), target(context, true));
     } else {
-        tree.file(name.as_str(), &target(context, false));
-        // A package's target is enabled by who installs it, or by a preset.
+        tree.file(name, target(context, false));
+        // A package's target is enabled by the administrator or a preset.
         for wanting in context.group.wanted_by.iter().filter(|_| !context.compiled) {
             tree.link(format!("{wanting}.wants/{name}"), format!("../{name}"));
         }
     }
-    tree.file(context.slice.as_str(), &slice(context));
-    let gate = name::own("ready", &context.group.name);
-    tree.file(drop_in_path(&gate), &self::gate(context, &gate));
-    if let Some(holder) = &context.holder {
-        tree.file(drop_in_path(holder), &self::holder(context, holder));
+    tree.file(context.slice.as_str(), slice(context));
+    tree.file(name::drop_in(&name::own("ready", &context.group.name)), gate(context));
+    if let Some(owner) = &context.directories {
+        tree.file(name::drop_in(owner.as_str()), directories(context));
     }
-}
-
-/// Where a drop-in for a unit stands.
-pub(super) fn drop_in_path(unit: &str) -> String {
-    format!("{unit}.d/50-copse.conf")
 }
 
 fn target(context: &Context, filled: bool) -> Unit {
     let group = context.group;
-    let mut unit = context.drop_in(&context.target_name);
+    let mut unit = context.drop_in();
     if !filled || group.description.is_some() {
         unit.push(Section::Unit, "Description", Value::plain(context.title()));
     }
     context.documentation(&mut unit);
-    context.source(&mut unit);
+    context.source_path(&mut unit);
     if !filled && !context.compiled {
-        mark(&mut unit);
+        mark_group(&mut unit);
     }
+    context.want_reset(&mut unit);
+    let gate = Value::plain(&name::own("ready", &group.name));
     unit.push_why(
         Section::Unit,
-        "a start always tries again, also what gave up a moment ago",
-        "Wants",
-        Value::plain(&context.reset),
-    );
-    let gate = name::own("ready", &group.name);
-    unit.push_why(
-        Section::Unit,
-        "the target is reached when the group is ready; the gate asks, so that no process is required",
+        "the gate waits for the processes, so that the target does not have to require them",
         "Requires",
-        Value::plain(&gate),
+        gate.clone(),
     );
-    unit.push(Section::Unit, "After", Value::plain(&gate));
+    unit.push(Section::Unit, "After", gate);
     context.names(&mut unit, "Requires", &group.requires);
     context.names(&mut unit, "Wants", &group.wants);
     context.names(&mut unit, "After", &group.after);
@@ -71,21 +62,32 @@ fn target(context: &Context, filled: bool) -> Unit {
 
 /// `G.target` as a package installs it beside its group file.
 pub(super) fn write_static(context: &Context, tree: &mut UnitTree) {
-    let name = context.target_name.as_str();
-    let mut unit = context.drop_in(name);
+    let mut unit = context.drop_in();
     unit.push(Section::Unit, "Description", Value::plain(context.title()));
     context.documentation(&mut unit);
-    mark(&mut unit);
+    mark_group(&mut unit);
     if context.group.wanted_by.is_empty() {
-        // It is there to be enabled; with `wanted-by` in the file, who disables it would have the file against them.
+        // Without this the target could not be enabled. `wanted-by` in the group file would overrule `systemctl disable`.
         unit.push(Section::Install, "WantedBy", Value::fixed(context.group.scope.boot_target()));
     }
     install(context, &mut unit);
-    tree.file(name, &unit);
+    tree.file(context.target.as_str(), unit);
 }
 
-fn mark(unit: &mut Unit) {
-    unit.push_why(Section::Unit, "how copse knows its own", "X-CopseGroup", yes());
+fn mark_group(unit: &mut Unit) {
+    unit.push_why(Section::Unit, "marks targets managed by copse", marks::GROUP, yes());
+}
+
+/// Says in the target of `tree`, and in its `Description=`, why the units are not what the current group file says.
+pub fn announce(tree: &mut UnitTree, group: &Group, reason: &'static str, why: &str) {
+    let target = name::target(&group.name);
+    for path in [name::drop_in(&target), target] {
+        if let Some(Entry::File(unit)) = tree.entries.get_mut(&path) {
+            let description = Value::plain(&format!("{} ({why})", title(group)));
+            unit.push_first(Section::Unit, None, "Description", description);
+            mark(unit, reason, None);
+        }
+    }
 }
 
 /// What `systemctl enable` makes links for.
@@ -96,42 +98,44 @@ fn install(context: &Context, unit: &mut Unit) {
 }
 
 fn slice(context: &Context) -> Unit {
-    let mut unit = context.unit(&context.slice, &format!("{}: all processes", context.title()));
+    let mut unit = context.unit(Value::plain(&format!("{}: all processes", context.title())));
     context.pass(&mut unit, &context.group.slice, |section| matches!(section, Section::Unit | Section::Slice));
     unit
 }
 
-/// The drop-in that tells the gate what to wait for.
-fn gate(context: &Context, gate: &str) -> Unit {
-    let mut unit = context.drop_in(gate);
-    context.source(&mut unit);
-    let early: Vec<_> = context.group.setup.keys().filter(|step| !context.late.contains(step)).cloned().collect();
+/// The drop-in with the processes that the readiness gate waits for.
+fn gate(context: &Context) -> Unit {
+    let group = context.group;
+    let mut unit = context.drop_in();
+    context.source_path(&mut unit);
+    let early: Vec<_> = group.setup.keys().filter(|step| !context.late.contains(step)).cloned().collect();
     context.require_setup(&mut unit, &early);
-    context.hold_directories(&mut unit, false);
-    unit.push(Section::Service, "Slice", Value::verbatim(&context.slice));
-    unit.push(Section::Service, "TimeoutStartSec", Value::plain(&context.group.timeout_start.text));
-    // Steps that wait for a process are asked like processes: a gate that were `After=` them could not run out of time
-    // while systemd still restarts that process.
+    context.require_directories(&mut unit, false);
+    unit.push(Section::Service, "Slice", context.slice.clone());
+    unit.push(Section::Service, "TimeoutStartSec", Value::plain(&group.timeout_start.text));
+    // Steps that wait for a process are waited for like processes: if the gate were `After=` them, its time-out could not
+    // begin while systemd still restarts that process.
     for step in &context.late {
-        let line = name::service(&context.group.name, step);
+        let line = name::service(&group.name, step);
         unit.push(Section::Service, "StandardInputText", Value::input_text(&line));
     }
-    for (process, definition) in context.group.processes.iter().filter(|(_, process)| process.is_awaited()) {
-        for service in &context.services[process] {
-            let optional = [service, " optional"];
-            let line = if definition.is_essential(service) { service } else { &optional.concat() };
-            unit.push(Section::Service, "StandardInputText", Value::input_text(line));
+    for (name, process) in group.processes.iter().filter(|(_, process)| process.is_awaited()) {
+        for mut line in services(group, name) {
+            if !process.is_essential(&line) {
+                line.push_str(" optional");
+            }
+            unit.push(Section::Service, "StandardInputText", Value::input_text(&line));
         }
     }
     unit
 }
 
-/// The drop-in that tells the holder which directories.
-fn holder(context: &Context, holder: &str) -> Unit {
-    let mut unit = context.drop_in(holder);
-    context.source(&mut unit);
+/// The drop-in with the shared directories and their owner.
+fn directories(context: &Context) -> Unit {
+    let mut unit = context.drop_in();
+    context.source_path(&mut unit);
     let Some(shared) = &context.group.shared else { return unit };
-    unit.push(Section::Service, "Slice", Value::verbatim(&context.slice));
+    unit.push(Section::Service, "Slice", context.slice.clone());
     for (directive, value) in [("User", &shared.user), ("Group", &shared.group)] {
         if let Some(value) = value {
             unit.push(Section::Service, directive, Value::plain(value));
@@ -146,22 +150,17 @@ fn holder(context: &Context, holder: &str) -> Unit {
 impl Context<'_> {
     /// The link by which the target wants `unit`, whose file is `file`.
     pub fn want(&self, tree: &mut UnitTree, unit: &str, file: &str) {
-        tree.link([&self.target_name, ".wants/", unit].concat(), ["../", file].concat());
+        tree.link([self.target.as_str(), ".wants/", unit].concat(), ["../", file].concat());
     }
 
-    /// A start of the target forgets earlier failures first. Said here, in each unit, and not there in one long line.
-    pub fn after_reset(&self, unit: &mut Unit) {
-        unit.push_why(Section::Unit, "a start forgets earlier failures first", "After", Value::plain(&self.reset));
-    }
-
-    /// Sockets and timers can be started as often as the group is. They can't wait for the reset: a socket comes before
+    /// Sockets and timers are started as often as the group. They cannot be ordered after the reset: a socket comes before
     /// sockets.target, and so before every service; at boot that would be a cycle.
     pub fn unlimited(&self, unit: &mut Unit) {
-        let why = "starting the group often is no failure of this unit";
+        let why = "no start limit: each start of the group starts this unit";
         unit.push_why(Section::Unit, why, "StartLimitIntervalSec", Value::fixed("0"));
     }
 
-    /// Units outside the group: the group's own list and the unit's. What is said of the target alone doesn't reach
+    /// Units outside of the group: those of the group and those of the unit. The target's own dependencies do not reach
     /// what the target wants.
     pub fn outside(&self, unit: &mut Unit, after: &[String]) {
         self.names(unit, "Requires", &self.group.requires);
@@ -169,13 +168,13 @@ impl Context<'_> {
         self.names(unit, "After", after);
     }
 
-    /// Doesn't start unless these steps have succeeded.
+    /// Not started unless these steps have succeeded.
     pub fn require_setup(&self, unit: &mut Unit, steps: &[ProcessName]) {
         self.steps(unit, "Requires", steps);
         self.after_setup(unit, steps);
     }
 
-    /// Waits for these steps if they are being run.
+    /// Waits for these steps if they are started as well.
     pub fn after_setup(&self, unit: &mut Unit, steps: &[ProcessName]) {
         self.steps(unit, "After", steps);
     }
@@ -185,27 +184,19 @@ impl Context<'_> {
         self.names(unit, directive, &names);
     }
 
-    /// Waits for the shared directories. What must not be stopped with the group only wants them.
-    pub fn hold_directories(&self, unit: &mut Unit, wanted_only: bool) {
-        if let Some(holder) = &self.holder {
-            let directive = if wanted_only { "Wants" } else { "Requires" };
-            unit.push(Section::Unit, directive, Value::plain(holder));
-            unit.push(Section::Unit, "After", Value::plain(holder));
+    /// Waits for the shared directories. A unit that must not stop with the group only wants them.
+    pub fn require_directories(&self, unit: &mut Unit, only_want: bool) {
+        if let Some(owner) = &self.directories {
+            unit.push(Section::Unit, if only_want { "Wants" } else { "Requires" }, owner.clone());
+            unit.push(Section::Unit, "After", owner.clone());
         }
     }
 
-    /// Waits for all services of these processes.
-    pub fn after_processes(&self, unit: &mut Unit, processes: &[ProcessName]) {
-        for process in processes {
-            self.names(unit, "After", self.services.get(process).map_or(&[], Vec::as_slice));
-        }
-    }
-
-    /// `failure-policy = "stop"`: whatever fails is judged, because not every failure means giving up.
-    pub fn judge_failure(&self, unit: &mut Unit) {
+    /// `failure-policy = "stop"`: copse-gave-up@ checks each failure, because systemd may still restart the unit.
+    pub fn on_failure(&self, unit: &mut Unit) {
         unit.push_why(
             Section::Unit,
-            "stops the group if this gave up; a crash that is repaired, or a bad end when asked to stop, is left alone",
+            "failure-policy = \"stop\": stops the group if this unit failed permanently, not after a crash that is restarted",
             "OnFailure",
             Value::text(&[Part::Literal("copse-gave-up@"), Part::Specifier("%N"), Part::Literal(".service")]),
         );

@@ -12,7 +12,7 @@ use super::*;
 use crate::basic::diagnostic::{SourceFile, SourceLocation};
 use crate::model::*;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
-use crate::unit::{Entry, Section, parse};
+use crate::unit::{Entry, Section, parse, strict};
 
 fn place() -> SourceLocation {
     let file = Arc::new(SourceFile { path: "/etc/copse/shop.toml".into(), text: String::new() });
@@ -138,18 +138,18 @@ fn newest() -> Options {
     on(Systemd::NEWEST.version)
 }
 
-/// What stands at a path: the file's text, or a link's.
-fn at<'t>(tree: &'t UnitTree, path: &str) -> &'t str {
+/// What is at a path: the file's text, or a link's.
+fn at(tree: &UnitTree, path: &str) -> String {
     match tree.entries.get(path) {
-        Some(Entry::File(text)) => text,
-        Some(Entry::Link(target)) => target.to_str().unwrap(),
+        Some(Entry::File(unit)) => unit.to_string(),
+        Some(Entry::Link(target)) => target.to_str().unwrap().to_owned(),
         None => panic!("no {path} in {:#?}", tree.entries.keys()),
     }
 }
 
 /// All values of a directive in the file at a path, as systemd reads the file.
 fn values(tree: &UnitTree, path: &str, directive: &str) -> Vec<String> {
-    let all = parse::directives(at(tree, path)).unwrap();
+    let all = strict::directives(&at(tree, path)).unwrap();
     all.into_iter().filter(|(_, name, _)| name == directive).map(|(_, _, value)| value).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Timers: of a timed process, only the timer belongs to the group.
+//! Timers. Of a process with `on-calendar`, only the timer belongs to the group.
 
 use super::context::Context;
 use crate::model::{Process, Start};
@@ -11,27 +11,24 @@ use crate::unit::{Section, Unit, UnitTree, Value};
 pub(super) fn write(context: &Context, name: &ProcessName, process: &Process, tree: &mut UnitTree) {
     let Start::Timed(calendar) = &process.start else { return };
     let file = name::timer(&context.group.name, name);
-    tree.file(file.as_str(), &unit(context, name, process, calendar, &file));
+    tree.file(file.as_str(), unit(context, name, process, calendar));
     if !process.hold {
         context.want(tree, &file, &file);
     }
 }
 
-fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[String], file: &str) -> Unit {
-    let mut unit = context.drop_in(file);
+fn unit(context: &Context, name: &ProcessName, process: &Process, calendar: &[String]) -> Unit {
     let title = process.service.description.as_deref().unwrap_or_else(|| context.title());
     let parts = [Part::Literal(title), Part::Literal(": timer of "), Part::Literal(name.as_str())];
-    unit.push(Section::Unit, "Description", Value::text(&parts));
-    context.documentation(&mut unit);
-    context.source(&mut unit);
-    unit.push(Section::Unit, "PartOf", Value::plain(&context.target_name));
+    let mut unit = context.unit(Value::text(&parts));
+    unit.push(Section::Unit, "PartOf", context.target.clone());
     context.unlimited(&mut unit);
-    // Here and not in the service: a job that runs doesn't stop with the group.
+    // Not in the service: a running job does not stop with the group.
     context.require_setup(&mut unit, &process.gated_by);
     for line in calendar {
         unit.push(Section::Timer, "OnCalendar", Value::plain(line));
     }
-    unit.push_why(Section::Timer, "systemd's own default is a minute", "AccuracySec", Value::fixed("1s"));
+    unit.push_why(Section::Timer, "the default is one minute", "AccuracySec", Value::fixed("1s"));
     context.pass(&mut unit, &process.service.pass, |section| section == Section::Timer);
     unit
 }

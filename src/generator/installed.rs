@@ -1,8 +1,8 @@
-//! The units that packages and administrators have installed, by name: what a generated one would hide, and what
-//! changes a generated one.
+//! The units that packages and administrators have installed, by name: those that a generated unit would hide, and those
+//! that override a generated one.
 //!
-//! One `readdir` per directory, and nothing per unit: a thousand groups ask about thousands of names. Only where there
-//! is something for a group it is read, and then once for all groups.
+//! Each directory is listed once, because a thousand groups look up thousands of names. A file is read only if it is about
+//! a group, and once for all groups.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -15,17 +15,18 @@ use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::basic::diagnostic::SourceFile;
 use crate::basic::scope::Directories;
-use crate::state::history::Overrides;
+use crate::generate::marks::is_group;
 use crate::unit::name::{drop_in_directories, template_of};
+use crate::unit::overrides::Overrides;
+use crate::unit::{Section, Unit, parse};
 
-/// What is installed.
+/// The installed units.
 #[derive(Debug, Default)]
 pub struct Installed {
-    /// Packages' units, which a generated one hides.
+    /// Units of packages, which a generated one hides.
     packages: Vec<Folder>,
-    /// The administrator's, which hide a generated one.
+    /// Units of the administrator, which hide a generated one.
     administrator: Vec<Folder>,
-    /// What was read of the files that change a unit.
     texts: Texts,
 }
 
@@ -38,13 +39,13 @@ struct Folder {
     names: HashSet<OsString>,
     /// The unit files, sorted.
     units: Vec<String>,
-    /// The units for which there is a directory of drop-ins, sorted.
+    /// The units that have a directory of drop-ins, sorted.
     drop_ins: Vec<String>,
-    /// The same, of directories that reach all units of a type (`service`), or all that begin alike (`a-.service`).
+    /// The same for directories that apply to all units of a type (`service`), or with a common prefix (`a-.service`).
     wide_drop_ins: Vec<String>,
 }
 
-/// Files that were read, so that one that reaches a thousand groups is read and kept once.
+/// Files that were read, so that one that applies to a thousand groups is read and kept once.
 #[derive(Debug, Default)]
 struct Texts {
     files: HashMap<PathBuf, Option<Arc<SourceFile>>>,
@@ -52,7 +53,7 @@ struct Texts {
 }
 
 impl Installed {
-    /// Lists all unit directories. One that can't be read counts as empty: systemd can't read it either.
+    /// Lists all unit directories. An unreadable one counts as empty: systemd cannot read it, either.
     pub fn read(directories: &Directories) -> Self {
         let mut seen = HashSet::new();
         let mut list = |paths: &[PathBuf]| {
@@ -62,8 +63,8 @@ impl Installed {
         Self { packages, administrator, texts: Texts::default() }
     }
 
-    /// What administrators and packages say about these units, of which `names` are the generated files (as
-    /// [`crate::generate::unit_names`] lists them, the target first): see [`Overrides`]. What can't be read is left out.
+    /// What overrides a group's units. `names` are its generated files, as [`crate::generate::unit_names`] lists them, the
+    /// target first. Unreadable files are left out.
     pub fn overrides(&mut self, names: &[String]) -> Overrides {
         let Self { packages, administrator, texts } = self;
         let mut overrides = Overrides::default();
@@ -72,7 +73,7 @@ impl Installed {
             overrides.above.extend(folder.drop_ins(names, texts));
         }
         for folder in packages {
-            // Another of their units is never under a generated one's name.
+            // They have no other unit with the name of a generated one.
             let target = names.first().filter(|target| folder.has(target));
             overrides.below.extend(target.and_then(|target| texts.file(folder, target)));
             overrides.below.extend(folder.drop_ins(names, texts));
@@ -80,8 +81,8 @@ impl Installed {
         overrides
     }
 
-    /// Whether a unit file `target` with `X-CopseGroup=yes` in `[Unit]` is installed, by a package or the
-    /// administrator: then it is filled instead of generated.
+    /// Whether a `target` with `X-CopseGroup=yes` is installed, by a package or the administrator. Then it is completed
+    /// instead of generated.
     pub fn is_static(&self, target: &str) -> bool {
         self.administrator.iter().chain(&self.packages).any(|folder| folder.is_static(target))
     }
@@ -92,16 +93,18 @@ impl Installed {
         first.is_some_and(|folder| masks(&folder.here.join(unit)))
     }
 
-    /// What wants `target` once it is enabled: `[Install]` of the file that counts (systemd.unit(5)).
+    /// What wants `target` when it is enabled, by the `[Install]` section of the file that takes precedence
+    /// (systemd.unit(5)).
     pub fn wanting(&self, target: &str) -> Vec<String> {
         let mut folders = self.administrator.iter().chain(&self.packages).filter(|folder| folder.has(target));
-        let text = folders.find_map(|folder| read_unit(&folder.here.join(target))).unwrap_or_default();
-        let values = values(&text, "[Install]", |key| matches!(key, "WantedBy" | "RequiredBy" | "UpheldBy"));
-        values.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+        let unit = folders.find_map(|folder| folder.unit(target)).unwrap_or_default();
+        let lines =
+            unit.section(Section::Install).filter(|line| matches!(&*line.name, "WantedBy" | "RequiredBy" | "UpheldBy"));
+        lines.flat_map(|line| line.value.unit_names()).map(str::to_owned).collect()
     }
 
-    /// The packaged unit file that a generated `name` would hide. None where the administrator has a file of that
-    /// name: that one wins over both.
+    /// The packaged unit file that a generated `name` would hide. `None` if the administrator has a file of that name,
+    /// which overrides both.
     pub fn hidden_by(&self, name: &str) -> Option<PathBuf> {
         if self.administrator.iter().any(|folder| folder.has(name)) {
             return None;
@@ -111,7 +114,7 @@ impl Installed {
 }
 
 impl Folder {
-    /// `None` where it isn't there, or is one of `seen` under another name (`/lib` is a link to `/usr/lib`).
+    /// `None` if it is missing, or one of `seen` by another name (`/lib` may be a link to `/usr/lib`).
     fn read(directories: &Directories, path: &Path, seen: &mut HashSet<(u64, u64)>) -> Option<Self> {
         let here = directories.rooted(path);
         let fd: OwnedFd =
@@ -138,7 +141,7 @@ impl Folder {
         Some(Self { path: path.to_owned(), here, names, units, drop_ins, wide_drop_ins })
     }
 
-    /// The unit files under one of these names, or of an instance of one, sorted.
+    /// The unit files with one of these names, or of an instance of one, sorted.
     fn units(&self, names: &[String]) -> Vec<&String> {
         let mut units: Vec<_> = near(&self.units, names).filter(|unit| is_one_of(unit, names)).collect();
         units.sort_unstable();
@@ -158,7 +161,11 @@ impl Folder {
     }
 
     fn is_static(&self, target: &str) -> bool {
-        self.has(target) && read_unit(&self.here.join(target)).is_some_and(|text| has_mark(&text))
+        self.has(target) && self.unit(target).is_some_and(|unit| is_group(&unit))
+    }
+
+    fn unit(&self, name: &str) -> Option<Unit> {
+        read_text(&self.here.join(name)).map(|text| parse::unit(&text))
     }
 }
 
@@ -183,12 +190,12 @@ impl Texts {
     }
 }
 
-/// Whether one of these units, or an instance of one, is called so.
+/// Whether `unit` is one of these, or an instance of one.
 fn is_one_of(unit: &str, names: &[String]) -> bool {
     names.iter().any(|name| name == unit) || template_of(unit).is_some_and(|template| names.contains(&template))
 }
 
-/// Whether systemd looks into `directory` (given without its `.d`) for drop-ins of one of these units.
+/// Whether systemd reads drop-ins of one of these units in `directory` (given without `.d`).
 fn reaches(directory: &str, names: &[String]) -> bool {
     if is_one_of(directory, names) {
         return true;
@@ -199,7 +206,8 @@ fn reaches(directory: &str, names: &[String]) -> bool {
     likely.any(|name| drop_in_directories(name).iter().any(|found| found == directory))
 }
 
-/// Of a sorted list, what begins as a group's units do. Its target and slice, which come first of `names`, tell how.
+/// The part of a sorted list that may be about a group. All its units have the prefix of its target or of its slice, which
+/// are the first of `names`.
 fn near<'l>(list: &'l [String], names: &[String]) -> impl Iterator<Item = &'l String> {
     let beginning = |name: &String| {
         let stem = stem(name);
@@ -210,60 +218,33 @@ fn near<'l>(list: &'l [String], names: &[String]) -> impl Iterator<Item = &'l St
     of(0).iter().chain(of(1))
 }
 
-/// What a unit's name begins with, before `@` or the type.
+/// A unit's name up to its `@` or type.
 fn stem(unit: &str) -> &str {
     &unit[..unit.find('@').or(unit.rfind('.')).unwrap_or(unit.len())]
 }
 
-/// What a file says about a unit; nothing where it masks (a link to `/dev/null`, systemd.unit(5)).
+/// The text of a unit file, empty if it is a mask (a link to `/dev/null`, systemd.unit(5)).
 fn text(path: &Path) -> Option<String> {
-    if masks(path) { Some(String::new()) } else { read_unit(path) }
+    if masks(path) { Some(String::new()) } else { read_text(path) }
 }
 
-/// Whether a file masks its unit.
+/// Whether a unit file is a mask.
 pub(crate) fn masks(path: &Path) -> bool {
     std::fs::read_link(path).is_ok_and(|target| target == Path::new("/dev/null"))
 }
 
-/// The text of a unit file, if it is a file and of a unit's size.
-fn read_unit(path: &Path) -> Option<String> {
+/// The text of a regular file that is not too large for a unit.
+fn read_text(path: &Path) -> Option<String> {
     let metadata = std::fs::metadata(path).ok()?;
     let bytes = (metadata.is_file() && metadata.len() < 1 << 20).then(|| std::fs::read(path).ok())??;
-    // systemd passes over what isn't UTF-8; here it only has to be told from something else.
+    // systemd ignores lines that are not UTF-8; here only a change of the file matters.
     Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-/// Whether `[Unit]` of a unit file says `X-CopseGroup=yes`; the last one counts.
-pub fn has_mark(text: &str) -> bool {
-    let last = values(text, "[Unit]", |key| key == "X-CopseGroup").last();
-    matches!(last, Some("yes" | "true" | "on" | "1"))
-}
-
-/// The values of some directives in a section (systemd.syntax(7): blanks around `=`).
-fn values<'t>(text: &'t str, section: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &'t str> {
-    let mut inside = false;
-    text.lines().map(str::trim).filter_map(move |line| {
-        if line.starts_with('[') {
-            inside = line == section;
-        }
-        let (key, value) = line.split_once('=').filter(|_| inside)?;
-        wanted(key.trim_end()).then(|| value.trim_start())
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::basic::scope::Scope;
-
-    #[test]
-    fn the_mark() {
-        assert!(has_mark("[Unit]\nX-CopseGroup=yes\n"));
-        assert!(has_mark("# x\n[Unit]\nDescription=x\n X-CopseGroup = yes \n[Install]\nWantedBy=x\n"));
-        assert!(!has_mark("[Unit]\nX-CopseGroup=yes\nX-CopseGroup=no\n"));
-        assert!(!has_mark("[Install]\nX-CopseGroup=yes\n"));
-        assert!(!has_mark("X-CopseGroup=yes\n[Unit]\n#X-CopseGroup=yes\n"));
-    }
 
     #[test]
     fn the_administrator_wins_and_packages_are_hidden() {

@@ -1,4 +1,4 @@
-//! What is said of groups that can't be generated, in units and to the log.
+//! What units and diagnostics say about a group that cannot be generated.
 
 use super::load::GroupOutcome;
 use crate::basic::diagnostic::{At, Code, Diagnostic, Diagnostics, Severity};
@@ -7,32 +7,32 @@ use crate::generate::{Options, StartedBy};
 use crate::model;
 use crate::model::Context;
 use crate::unit::UnitTree;
-use crate::unit::tree::Failure;
+use crate::unit::tree::write::Failure;
 
-/// As much of a message as goes into a `Description=`.
+/// The longest message in a `Description=`, in bytes.
 const MESSAGE_MAX: usize = 200;
 
-/// What is written for a broken group that has no good units left.
-pub(super) fn invalid(outcome: &GroupOutcome, context: Context, target: Options, masked: bool) -> UnitTree {
-    // A link that leads nowhere is no broken file; and the name of a foreign target isn't ours to show an error with.
+/// The units of a broken group that has no last good version.
+pub(super) fn invalid(outcome: &GroupOutcome, context: Context, options: Options, masked: bool) -> UnitTree {
+    // A dangling link is no broken file, and a foreign target must not be hidden to show an error.
     if !outcome.diagnostics.has_errors() || outcome.foreign_target {
         return UnitTree::default();
     }
     let errors = outcome.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == Severity::Error);
     let text = errors.map(Diagnostic::line).collect::<Vec<_>>().join("\n");
     let files = [outcome.path.clone()];
-    let said = outcome.source.as_ref().and_then(|source| model::wanted_by(source, context.scope));
-    let started_by = match said {
+    let wanted_by = outcome.source.as_ref().and_then(|source| model::wanted_by(source, context.scope));
+    let started_by = match wanted_by {
         Some(units) => StartedBy::Units(units),
-        // Who masked the target doesn't want it started, whatever the file would say.
+        // An administrator who masked the target does not expect it to start.
         None if masked => StartedBy::Units(Vec::new()),
         None => StartedBy::Unknown,
     };
     let message = message(&outcome.diagnostics);
-    generate::invalid(&outcome.name, context.scope, target, &started_by, &files, &message, &text)
+    generate::invalid(&outcome.name, context.scope, options, &started_by, &files, &message, &text)
 }
 
-/// The first error (or what there is) in one short line.
+/// The first error, or else the first diagnostic, in one short line.
 pub(super) fn message(diagnostics: &Diagnostics) -> String {
     let first = diagnostics.iter().min_by_key(|diagnostic| diagnostic.severity());
     let mut line = first.map(Diagnostic::line).unwrap_or_default();
@@ -44,13 +44,20 @@ pub(super) fn message(diagnostics: &Diagnostics) -> String {
     line
 }
 
-/// Says what couldn't be written.
+/// A file of a group that could not be written.
 pub(super) fn unwritten(outcome: &GroupOutcome, failure: Failure) -> Diagnostic {
     let place = outcome.group.as_ref().map(|group| At::Location(group.place.clone()));
     let at = place.unwrap_or_else(|| At::Path(outcome.path.clone()));
     let (code, message) = match failure.error {
-        None => (Code::Clash, format!("`{}` is there already, made by another generator: left as it is", failure.path)),
-        Some(error) => (Code::Write, format!("`{}` can't be written: {error}", failure.path)),
+        None => (Code::Clash, format!("`{}` of another generator already exists, not overwriting", failure.path)),
+        Some(error) => (Code::Write, format!("cannot write `{}`: {error}", failure.path)),
     };
     Diagnostic { code, at, message, related: Vec::new(), help: None }
+}
+
+/// An orphaned unit that could not be written.
+pub(super) fn not_kept(failure: Failure) -> Diagnostic {
+    let why = failure.error.map_or("the file of another generator exists".to_owned(), |error| error.to_string());
+    let message = format!("cannot keep the unit of a removed process that still runs: {why}");
+    Diagnostic::file(Code::Write, failure.path, message)
 }

@@ -65,6 +65,12 @@ pub struct Directive {
     pub value: Cow<'static, str>,
 }
 
+/// Whether a shell reads the command: unless it was written with `exec`, the program is a child of the shell.
+pub fn is_shell(argv: &Argv) -> bool {
+    let word = |at: usize| argv.get(at).filter(|word| word.pieces().len() == 1).map(Text::leading);
+    word(0) == Some("/bin/sh") && word(1) == Some("-c")
+}
+
 /// Pass-through: section → directive → what to do, in the author's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PassThrough(pub Vec<(Section, String, Pass)>);

@@ -19,14 +19,15 @@ use super::store::{Decoder, Encoder, Kept, Record};
 use crate::basic::diagnostic::{Code, Diagnostic, SourceFile};
 use crate::basic::scope::Directories;
 use crate::unit::name::GroupName;
+use crate::unit::{Unit, parse};
 
 /// What is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
     /// What each group was generated from; the last version is what it was when it was last generated without an error.
     pub histories: BTreeMap<GroupName, History>,
-    /// The files of units that left their group while running, by path in the generator's directory.
-    pub gone: BTreeMap<String, String>,
+    /// The files of orphaned units, by path in the generator's directory.
+    pub orphans: BTreeMap<String, Unit>,
 }
 
 /// As much may the versions before the last take, of all groups together, in bytes. `/run` is memory, and the
@@ -97,8 +98,8 @@ impl Kept for Memory {
 
     fn encode(&self, to: &mut Encoder) {
         self.histories.values().flat_map(|history| &history.versions).for_each(|version| encode(version, to));
-        for (path, unit) in &self.gone {
-            to.record("gone", &[path, unit]);
+        for (path, unit) in &self.orphans {
+            to.record("gone", &[path, &unit.to_string()]);
         }
     }
 
@@ -112,7 +113,10 @@ impl Kept for Memory {
                 "above" => versions.last_mut()?.overrides.above = files(&record, from)?,
                 "below" => versions.last_mut()?.overrides.below = files(&record, from)?,
                 "pin" => versions.last_mut()?.pins.0.push(Pin::decode(&record, from)?),
-                "gone" => drop(memory.gone.insert(record.field(0)?.to_owned(), record.field(1)?.to_owned())),
+                "gone" => {
+                    let (path, unit) = (record.field(0)?.to_owned(), parse::unit(record.field(1)?));
+                    memory.orphans.insert(path, unit);
+                }
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::Section;
+use super::file::Section;
 use crate::basic::suggest;
 
 /// What units are generated for.

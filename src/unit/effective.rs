@@ -10,14 +10,17 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::file::{Section, Unit};
 use super::name::{drop_in_directories, template_of};
 use super::overrides::Overrides;
-use super::{Entry, UnitTree};
+use super::parse;
+use super::tree::{Entry, UnitTree};
 use crate::basic::diagnostic::SourceFile;
 
 use self::merge::Merger;
@@ -25,11 +28,10 @@ use self::merge::Merger;
 /// All files that have a say about the units of a group.
 #[derive(Debug, Default)]
 pub struct Definitions<'t> {
-    /// Unit files by name. The first that was added counts.
-    files: BTreeMap<&'t str, &'t str>,
-    /// Drop-ins: directory (`web.service`, `service`) → file name → the text, and the place in the order of unit
-    /// directories.
-    drop_ins: BTreeMap<&'t str, BTreeMap<&'t str, (usize, &'t str)>>,
+    /// Unit files by name; `None` is a mask. The first that was added counts.
+    files: BTreeMap<&'t str, Option<Cow<'t, Unit>>>,
+    /// Drop-ins: directory (`web.service`, `service`) → file name → the rank of the unit directory, and the file.
+    drop_ins: BTreeMap<&'t str, BTreeMap<&'t str, (usize, Cow<'t, Unit>)>>,
     /// Links in `UNIT.wants/`: what wants → what is wanted.
     wants: BTreeMap<&'t str, BTreeSet<&'t str>>,
     /// The units that are generated, and copse's own that are completed.
@@ -78,9 +80,13 @@ impl<'t> Definitions<'t> {
             for file in files {
                 let drop_in = drop_in_of(&file.path);
                 let rank = from + place(&file.path, if drop_in.is_some() { 2 } else { 1 });
+                let unit = || Cow::Owned(parse::unit(&file.text));
                 match (drop_in, file.path.file_name().and_then(|name| name.to_str())) {
-                    (Some((directory, name)), _) => all.drop_in(directory, name, rank, &file.text),
-                    (None, Some(name)) => drop(all.files.entry(name).or_insert(&file.text)),
+                    (Some((directory, name)), _) => all.drop_in(directory, name, rank, unit()),
+                    (None, Some(name)) => {
+                        let masked = file.text.trim().is_empty();
+                        all.files.entry(name).or_insert_with(|| (!masked).then(unit));
+                    }
                     (None, None) => {}
                 }
             }
@@ -90,14 +96,14 @@ impl<'t> Definitions<'t> {
         const GENERATOR: usize = 1 << 16;
         for (path, entry) in &tree.entries {
             match (path.split_once('/'), entry) {
-                (None, Entry::File(text)) => {
+                (None, Entry::File(unit)) => {
                     all.units.insert(path);
-                    all.files.entry(path).or_insert(text);
+                    all.files.entry(path).or_insert(Some(Cow::Borrowed(unit)));
                 }
-                (Some((directory, name)), Entry::File(text)) => {
+                (Some((directory, name)), Entry::File(drop_in)) => {
                     if let Some(unit) = directory.strip_suffix(".d") {
                         all.units.insert(unit);
-                        all.drop_in(unit, name, GENERATOR, text);
+                        all.drop_in(unit, name, GENERATOR, Cow::Borrowed(drop_in));
                     }
                 }
                 (Some((directory, name)), Entry::Link(_)) => {
@@ -112,8 +118,8 @@ impl<'t> Definitions<'t> {
         all
     }
 
-    fn drop_in(&mut self, directory: &'t str, name: &'t str, rank: usize, text: &'t str) {
-        self.drop_ins.entry(directory).or_default().entry(name).or_insert((rank, text));
+    fn drop_in(&mut self, directory: &'t str, name: &'t str, rank: usize, unit: Cow<'t, Unit>) {
+        self.drop_ins.entry(directory).or_default().entry(name).or_insert((rank, unit));
     }
 
     /// What `unit` is; `None` where there is no file for it.
@@ -140,17 +146,17 @@ impl<'t> Definitions<'t> {
     }
 
     fn merge(&self, unit: &str) -> Option<Definition> {
-        let mut files = self.drop_ins_of(unit);
         let file = self.file(unit);
         if file.is_none() && !self.units.contains(unit) {
             return None;
         }
-        // A static template of copse's own has only drop-ins here; its file is the same before and after.
-        files.insert(0, file.unwrap_or_default());
         let mut merge = Merger::default();
-        files.into_iter().for_each(|text| merge.file(text));
-        let mut definition =
-            Definition { directives: merge.directives(), masked: file.is_some_and(|text| text.trim().is_empty()) };
+        // A static template of copse's own has only drop-ins here; its file is the same before and after.
+        if let Some(Some(file)) = file {
+            merge.file(file);
+        }
+        self.drop_ins_of(unit).into_iter().for_each(|drop_in| merge.file(drop_in));
+        let mut definition = Definition { directives: merge.directives(), masked: file.is_some_and(Option::is_none) };
         if let Some(wanted) = self.wants.get(unit) {
             let wants = definition.directives.entry(("Unit".to_owned(), "Wants".to_owned())).or_default();
             wants.extend(wanted.iter().map(ToString::to_string));
@@ -158,6 +164,14 @@ impl<'t> Definitions<'t> {
             wants.dedup();
         }
         Some(definition)
+    }
+
+    /// Whether a file of an administrator or a package sets the directive of `unit`.
+    pub fn is_overridden(&self, unit: &str, section: Section, name: &str) -> bool {
+        let name_in_files = self.common_name(unit);
+        let file = self.file(&name_in_files).and_then(Option::as_ref);
+        let mut files = file.into_iter().chain(self.drop_ins_of(&name_in_files));
+        files.any(|file| matches!(file, Cow::Owned(unit) if unit.values(section, name).next().is_some()))
     }
 
     /// Whether `target` wants `unit`, by a link of copse's.
@@ -171,24 +185,20 @@ impl<'t> Definitions<'t> {
         self.wants != other.wants || units.into_iter().any(|unit| self.unit(unit) != other.unit(unit))
     }
 
-    /// The text of the unit's own file, or of its template's.
-    fn file(&self, unit: &str) -> Option<&'t str> {
-        let own = self.files.get(unit).copied();
-        own.or_else(|| self.files.get(template_of(unit)?.as_str()).copied())
+    /// The unit's own file, or its template's; `None` in it is a mask.
+    fn file(&self, unit: &str) -> Option<&Option<Cow<'t, Unit>>> {
+        self.files.get(unit).or_else(|| self.files.get(template_of(unit)?.as_str()))
     }
 
-    /// The texts of its drop-ins, in the order in which they count: by file name. Of several with the same name only
-    /// the first counts: by unit directory, then the more specific.
-    fn drop_ins_of(&self, unit: &str) -> Vec<&'t str> {
-        let mut found: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    /// Its drop-ins, in the order in which they count: by file name. Of several with the same name only the first counts:
+    /// by unit directory, then the more specific.
+    fn drop_ins_of(&self, unit: &str) -> Vec<&Cow<'t, Unit>> {
+        let mut found: BTreeMap<&str, &(usize, Cow<'t, Unit>)> = BTreeMap::new();
         let directories = drop_in_directories(unit);
         for (name, file) in directories.iter().filter_map(|name| self.drop_ins.get(name.as_str())).flatten() {
-            found
-                .entry(name)
-                .and_modify(|known| *known = if file.0 < known.0 { *file } else { *known })
-                .or_insert(*file);
+            found.entry(name).and_modify(|known| *known = if file.0 < known.0 { file } else { known }).or_insert(file);
         }
-        found.into_values().map(|(_, text)| text).collect()
+        found.into_values().map(|(_, unit)| unit).collect()
     }
 }
 

@@ -107,6 +107,11 @@ pub fn slice(user: bool, group: &GroupName) -> String {
     format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
 }
 
+/// The path of copse's drop-in for `unit`, below a directory of units.
+pub fn drop_in(unit: &str) -> String {
+    format!("{unit}.d/50-copse.conf")
+}
+
 /// Instances as people count them: 2 before 10, numbers before names.
 pub fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'n InstanceName> {
     let mut all: Vec<_> = instances.collect();
@@ -155,7 +160,7 @@ fn below(unit: &str, names: &mut Vec<String>) {
     }
 }
 
-/// The templates that copse ships in `units/`, each without its suffix.
+/// The templates that copse ships in `units/`, without their suffix.
 pub const OWN_TEMPLATES: &[&str] = &[
     "copse-ready@",
     "copse-reset@",
@@ -166,7 +171,7 @@ pub const OWN_TEMPLATES: &[&str] = &[
     "copse-run@",
 ];
 
-/// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` once more.
+/// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` again.
 pub fn again(unit: &str) -> String {
     format!("copse-again@{unit}")
 }
@@ -176,22 +181,52 @@ pub fn failed(group: &GroupName) -> String {
     format!("copse-failed@{group}.target")
 }
 
-/// `copse-settled-G-P.service`, `copse-settled-G-P@1.service`: asks whether the process of the unit `G-P.service` is
-/// settled. Not an instance of one template, because the process's own instance has to be this unit's as well: it is
-/// what `{instance}` stands for.
+/// `copse-settled-G-P.service`, `copse-settled-G-P@1.service`: the check whether the process of the unit `G-P.service` is
+/// settled. Not an instance of a template `copse-settled@`, because its instance has to be that of the process, which
+/// `{instance}` stands for.
 pub fn settled(unit: &str) -> String {
     format!("copse-settled-{unit}")
 }
 
-/// `copse-KIND@G.service`: an instance of a template of copse's own.
+/// `copse-KIND@G.service`: an instance of one of [`OWN_TEMPLATES`].
 pub fn own(kind: &str, group: &GroupName) -> String {
-    debug_assert!(OWN_TEMPLATES.contains(&format!("copse-{kind}@").as_str()));
     format!("copse-{kind}@{group}.service")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
+
+    #[test]
+    fn own_templates_are_those_that_are_shipped() {
+        let listed: BTreeSet<String> = OWN_TEMPLATES.iter().map(ToString::to_string).collect();
+        for directory in ["units", "units/user"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+            let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let stems = files.filter_map(|file| file.contains('.').then(|| file.split('.').next().unwrap().to_owned()));
+            assert_eq!(stems.collect::<BTreeSet<_>>(), listed, "{directory}");
+        }
+    }
+
+    #[test]
+    fn only_own_templates_are_instantiated() {
+        let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(directory) = directories.pop() {
+            for path in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    directories.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                for kind in text.split("name::own(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                    assert!(OWN_TEMPLATES.contains(&&*format!("copse-{kind}@")), "{}: {kind}", path.display());
+                }
+            }
+        }
+    }
 
     #[test]
     fn drop_ins_from_the_most_specific_to_the_type() {

@@ -1,50 +1,119 @@
-//! systemd's reading of values: what a line of a unit means, and for the tests, that what was written means what was meant.
-//!
-//! Follows systemd.syntax(7) and systemd.service(5), "Command lines": words with quotes and C escapes, specifiers, and
-//! the variables of a command line. Strict: what systemd would only warn about is `Err`.
+//! systemd's reading of unit files (systemd.syntax(7), `config_parse()`) and of the values in them: of units that an
+//! administrator, a package or an earlier copse wrote.
 
-use super::lines::{Line, lines};
-use super::{Entry, UnitTree};
+use std::borrow::Cow;
 
-/// The directives of a unit file: section, name, value. Continued lines are joined, as systemd does, by a blank.
-///
-/// # Errors
-/// What systemd would ignore.
-pub fn directives(text: &str) -> Result<Vec<(String, String, String)>, String> {
-    let (mut all, mut section) = (Vec::new(), None);
-    for line in lines(text) {
+use super::file::{Section, Unit};
+use super::value::Value;
+
+/// A line of a unit file, blanks around it taken off, continued lines joined by a blank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line<'t> {
+    Comment(&'t str),
+    /// `[Service]`
+    Section(&'t str),
+    /// `NAME=VALUE`
+    Assignment(Cow<'t, str>, Cow<'t, str>),
+    /// Something else, which systemd ignores with a warning.
+    Ignored(Cow<'t, str>),
+}
+
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
+
+/// Reads a unit file. What systemd ignores is left out: lines that are no assignment, and sections that no unit of a
+/// group has. Comments in the middle of a continued line are left out, too.
+pub fn unit(text: &str) -> Unit {
+    let mut lines = lines(text).peekable();
+    let mut header: Vec<&str> = Vec::new();
+    while let Some(Line::Comment(line)) = lines.next_if(|line| matches!(line, Line::Comment(_))) {
+        header.push(line);
+    }
+    let mut unit = Unit::new(header.join("\n"));
+    let (mut section, mut comment) = (None, None::<String>);
+    for line in lines {
         match line {
-            Line::Section(name) => section = Some(name.to_owned()),
+            Line::Comment(text) => match &mut comment {
+                None => comment = Some(text.to_owned()),
+                Some(comment) => comment.extend(["\n", text]),
+            },
+            Line::Section(name) => section = Section::ALL.into_iter().find(|section| section.text() == name),
             Line::Assignment(name, value) => {
-                let section = section.clone().ok_or_else(|| format!("outside of a section: {name:?}"))?;
-                all.push((section, name.into_owned(), value.into_owned()));
+                let comment = comment.take();
+                if let Some(section) = section {
+                    comment.into_iter().for_each(|comment| unit.comment(section, comment));
+                    unit.push(section, name.into_owned(), Value::read(value.into_owned()));
+                }
             }
-            Line::Ignored(text) => return Err(format!("no directive: {text:?}")),
+            Line::Ignored(_) => {}
         }
     }
-    if text.ends_with('\\') { Err("a backslash at the end".to_owned()) } else { Ok(all) }
+    unit
 }
 
-/// Every path of a tree with, of a file, its sections and directives without their values, or, of a link, where it
-/// leads: what no text that stands in a value may change.
-///
-/// # Panics
-/// Where a file isn't one that systemd would read as a whole.
-pub fn skeleton(tree: &UnitTree) -> Vec<(String, Vec<String>)> {
-    let of = |entry: &Entry| match entry {
-        Entry::Link(target) => vec![target.display().to_string()],
-        Entry::File(text) => {
-            let read = directives(text).expect("a unit file");
-            read.into_iter().map(|(section, name, _)| format!("[{section}] {name}")).collect()
+/// All lines but empty ones.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut rest = text.split('\n');
+    std::iter::from_fn(move || {
+        let mut continued: Option<String> = None;
+        for line in rest.by_ref() {
+            let plain = line.trim_matches(BLANKS);
+            if let Some(comment) = plain.strip_prefix(['#', ';']) {
+                match continued {
+                    None => return Some(Line::Comment(comment.strip_prefix(' ').unwrap_or(comment))),
+                    Some(_) => continue,
+                }
+            }
+            if plain.is_empty() {
+                continue;
+            }
+            if let Some(before) = line.strip_suffix('\\').filter(|before| !ends_escaped(before)) {
+                let whole = continued.get_or_insert_default();
+                whole.push_str(before);
+                whole.push(' ');
+                continue;
+            }
+            return Some(match continued {
+                None => read(plain),
+                Some(mut whole) => {
+                    whole.push_str(line);
+                    joined(&whole)
+                }
+            });
         }
-    };
-    tree.entries.iter().map(|(path, entry)| (path.clone(), of(entry))).collect()
+        // A backslash at the end of the file continues nothing.
+        continued.map(|whole| joined(&whole))
+    })
 }
 
-/// The words of a value, unquoted and unescaped.
+/// Whether a backslash after this would only be the second of a pair.
+fn ends_escaped(text: &str) -> bool {
+    text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
+}
+
+fn read(line: &str) -> Line<'_> {
+    if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return Line::Section(name);
+    }
+    match line.split_once('=') {
+        Some((name, value)) if !line.starts_with('[') => {
+            Line::Assignment(name.trim_end_matches(BLANKS).into(), value.trim_start_matches(BLANKS).into())
+        }
+        _ => Line::Ignored(line.into()),
+    }
+}
+
+/// A section's head that was continued is none: systemd compares the lines as they are joined, and knows no such section.
+fn joined(whole: &str) -> Line<'static> {
+    match read(whole.trim_matches(BLANKS)) {
+        Line::Assignment(name, value) => Line::Assignment(name.into_owned().into(), value.into_owned().into()),
+        _ => Line::Ignored(whole.to_owned().into()),
+    }
+}
+
+/// The words of a value, unquoted and unescaped (systemd.syntax(7), "Quoting"; systemd.service(5), "Command lines").
 ///
 /// # Errors
-/// Quotes that aren't closed, escapes that aren't any, a bare `;` (which separates commands).
+/// Unbalanced quotes, unknown escapes, and a bare `;`, which separates commands.
 pub fn words(value: &str) -> Result<Vec<String>, String> {
     let (mut all, mut rest) = (Vec::new(), value);
     loop {
@@ -90,8 +159,8 @@ fn word(text: &str) -> Result<(String, &str), String> {
     if quote.is_some() { Err(format!("unbalanced quotes: {text:?}")) } else { Ok((word, "")) }
 }
 
-/// What a backslash and the text after it mean.
-fn escape(text: &str) -> Result<(char, &str), String> {
+/// The character that a backslash and the text after it stand for, and the rest.
+pub(super) fn escape(text: &str) -> Result<(char, &str), String> {
     let c = text.chars().next().ok_or("a backslash at the end")?;
     let rest = &text[c.len_utf8()..];
     let plain = match c {
@@ -110,7 +179,7 @@ fn escape(text: &str) -> Result<(char, &str), String> {
     Ok((plain, rest))
 }
 
-/// The character that `xHH`, and the escapes after it where it has more bytes, spell out.
+/// The character that `xHH` stands for, with as many escapes after it as it has more bytes.
 fn bytes(text: &str) -> Result<(char, &str), String> {
     let (mut bytes, mut rest) = (Vec::new(), text);
     loop {
@@ -131,84 +200,36 @@ fn bytes(text: &str) -> Result<(char, &str), String> {
     }
 }
 
-/// cunescape(): escapes in text that has no quotes.
-///
-/// # Errors
-/// Escapes that aren't any.
-pub fn unescape(text: &str) -> Result<String, String> {
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        if c == '\\' {
-            let (unescaped, after) = escape(rest)?;
-            out.push(unescaped);
-            rest = after;
-        } else {
-            out.push(c);
-        }
-    }
-    Ok(out)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Specifiers replaced by themselves in angle brackets; only those that copse writes are known.
-///
-/// # Errors
-/// Any other.
-pub fn specifiers(text: &str) -> Result<String, String> {
-    let (mut out, mut chars) = (String::new(), text.chars());
-    while let Some(c) = chars.next() {
-        match (c, if c == '%' { chars.next() } else { None }) {
-            ('%', Some('%')) => out.push('%'),
-            ('%', Some(specifier @ ('i' | 'n' | 'N' | 't' | 'S' | 'C' | 'L' | 'E' | 'd'))) => {
-                out.extend(['<', specifier, '>']);
-            }
-            ('%', other) => return Err(format!("an unknown specifier {other:?} in {text:?}")),
-            (c, _) => out.push(c),
+    #[test]
+    fn lines_are_split_as_systemd_does() {
+        let assignment = |name: &'static str, value: &'static str| Line::Assignment(name.into(), value.into());
+        let section = Line::Section("Unit");
+        for (text, expected) in [
+            ("", vec![]),
+            ("# a\n\n; b\n  #c\n", vec![Line::Comment("a"), Line::Comment("b"), Line::Comment("c")]),
+            ("[Unit]\nA=1\n B = 2 \n", vec![section.clone(), assignment("A", "1"), assignment("B", "2")]),
+            ("A=1 \\\n  2\nB=3\n", vec![assignment("A", "1    2"), assignment("B", "3")]),
+            ("A=1 \\\n# not of it\n\n  2\n", vec![assignment("A", "1    2")]),
+            ("A=x\\\\\nB=y\\\\\\\nz\n", vec![assignment("A", "x\\\\"), assignment("B", "y\\\\ z")]),
+            ("A=1\\", vec![assignment("A", "1")]),
+            ("A=\nB==\n", vec![assignment("A", ""), assignment("B", "=")]),
+            ("word\n[Unit\n", vec![Line::Ignored("word".into()), Line::Ignored("[Unit".into())]),
+            ("[Un\\\nit]\n", vec![Line::Ignored("[Un it]".into())]),
+        ] {
+            assert_eq!(lines(text).collect::<Vec<_>>(), expected, "{text:?}");
         }
     }
-    Ok(out)
-}
 
-/// What a command line executes; `variable` gives the environment.
-///
-/// # Errors
-/// As [`words`] and [`specifiers`], and a `$` that is no variable.
-pub fn argv(command: &str, variable: impl Fn(&str) -> String) -> Result<Vec<String>, String> {
-    let mut all = words(command)?;
-    let first = all.first_mut().ok_or("an empty command")?;
-    let program = first.trim_start_matches(['-', ':']);
-    let literal = first[..first.len() - program.len()].contains(':');
-    *first = program.to_owned();
-    let mut expanded = Vec::new();
-    for word in all {
-        let word = specifiers(&word)?;
-        match word.strip_prefix('$') {
-            _ if literal => expanded.push(word),
-            Some(name) if !name.starts_with(['{', '$']) => {
-                expanded.extend(variable(name).split_whitespace().map(str::to_owned));
-            }
-            _ => expanded.push(variables(&word, &variable)?),
-        }
+    #[test]
+    fn a_unit_keeps_its_comments_and_loses_what_systemd_ignores() {
+        let text = "# top\n#\n; of the file\nA=0\n\n[Unit]\n# why\nA=1\nword\n[Mount]\nB=2\n[Service]\n\n# two\n# lines\nC = 3 \n";
+        let written = "# top\n#\n# of the file\n\n[Unit]\n# why\nA=1\n\n[Service]\n# two\n# lines\nC=3\n";
+        assert_eq!(unit(text).to_string(), written);
+        assert_eq!(unit(written), unit(text));
+        assert_eq!(unit("# nothing else\n"), Unit::new("nothing else"));
     }
-    Ok(expanded)
-}
-
-/// `${NAME}` and `$$` in a word.
-fn variables(word: &str, variable: impl Fn(&str) -> String) -> Result<String, String> {
-    let (mut out, mut rest) = (String::new(), word);
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('$') {
-            out.push('$');
-            rest = after;
-        } else {
-            let inner = rest.strip_prefix('{').ok_or_else(|| format!("a bare `$` in {word:?}"))?;
-            let (name, after) = inner.split_once('}').ok_or("an open ${")?;
-            out.push_str(&variable(name));
-            rest = after;
-        }
-    }
-    out.push_str(rest);
-    Ok(out)
 }

@@ -13,12 +13,23 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::specifiers;
 
 /// The right side of a directive, in systemd's own grammar: one line, quoted where needed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value<'v>(Cow<'v, str>);
+#[derive(Clone)]
+pub struct Value(Text);
+
+/// There are tens of thousands of values, and most are the same as another.
+#[derive(Clone)]
+enum Text {
+    Static(&'static str),
+    Shared(Arc<str>),
+    Own(String),
+}
 
 /// A piece of a text on its way into a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,25 +51,31 @@ pub enum Part<'a> {
 /// systemd's own limit is 1 MiB, but other programs that read units (and people) do worse.
 const LINE: usize = 1_900;
 
-impl Value<'static> {
+impl Value {
     /// Text of copse's own, in systemd's grammar already.
     pub const fn fixed(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text))
+        Self(Text::Static(text))
     }
-}
 
-impl<'v> Value<'v> {
-    /// A number.
-    pub fn number(number: impl Into<u64>) -> Self {
-        Self(Cow::Owned(number.into().to_string()))
+    /// What [`super::parse`] found in a file, as it is: systemd reads it so.
+    pub(super) fn read(text: String) -> Self {
+        Self(Text::Own(text))
+    }
+
+    /// The same value, of which a clone costs nothing.
+    pub fn shared(self) -> Self {
+        match self.0 {
+            Text::Own(text) => Self(Text::Shared(text.into())),
+            text => Self(text),
+        }
     }
 
     /// Text for a directive that takes its whole right side as it is, but for specifiers (`Description=`,
     /// `SourcePath=`, `User=`): `%` is doubled.
-    pub fn plain(text: &'v str) -> Self {
+    pub fn plain(text: &str) -> Self {
         match text.contains('%') {
             true => Self::text(&[Part::Literal(text)]),
-            false => Self::line(text),
+            false => Self::line(text.to_owned()),
         }
     }
 
@@ -78,8 +95,8 @@ impl<'v> Value<'v> {
     }
 
     /// What goes out as it is: pass-through, and directives that know neither quotes nor specifiers (`CPUQuota=50%`).
-    pub fn verbatim(text: &'v str) -> Self {
-        Self::line(text)
+    pub fn verbatim(text: impl Into<String>) -> Self {
+        Self::line(text.into())
     }
 
     /// Words, split by systemd at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted where it has to be.
@@ -103,19 +120,23 @@ impl<'v> Value<'v> {
     ///
     /// Without variables it begins with `:` (244+), which leaves every `$` alone; with some, each other `$` is doubled.
     /// A `-` as `prefix` ignores a failure.
-    pub fn command<'p>(prefix: &str, words: impl IntoIterator<Item = &'p [Part<'p>]> + Clone) -> Self {
+    pub fn command<'p, W: Deref<Target = [Part<'p>]>>(
+        prefix: &str,
+        words: impl IntoIterator<Item = W> + Clone,
+    ) -> Self {
         let variable = |part: &Part| matches!(part, Part::Variable(_) | Part::Words(_));
-        let dollar = if words.clone().into_iter().flatten().any(variable) { Dollar::Doubled } else { Dollar::Literal };
+        let has_variable = words.clone().into_iter().any(|word| word.iter().any(variable));
+        let dollar = if has_variable { Dollar::Doubled } else { Dollar::Literal };
         let mut text = String::with_capacity(64);
         text.push_str(prefix);
         if dollar == Dollar::Literal {
             text.push(':');
         }
-        for (at, word) in words.into_iter().enumerate() {
-            if at > 0 {
+        for (index, word) in words.into_iter().enumerate() {
+            if index > 0 {
                 text.push(' ');
             }
-            match word {
+            match &*word {
                 [Part::Words(name)] => {
                     text.push('$');
                     text.push_str(name);
@@ -145,11 +166,30 @@ impl<'v> Value<'v> {
         lines
     }
 
+    /// The text of a [`Self::verbatim`] value for a directive that expands specifiers.
+    pub fn escaped(&self) -> Self {
+        if self.as_str().contains('%') { Self::plain(self.as_str()).shared() } else { self.clone() }
+    }
+
+    /// The names in a value of [`Self::names`].
+    pub fn unit_names(&self) -> impl Iterator<Item = &str> {
+        self.as_str().split_ascii_whitespace()
+    }
+
+    /// The same value in a unit that stands for another: `%n` and `%N` are that `unit`'s name.
+    pub fn for_unit(&self, unit: &str) -> Self {
+        if self.as_str().contains('%') {
+            Self::verbatim(specifiers::for_unit(self.as_str(), unit))
+        } else {
+            self.clone()
+        }
+    }
+
     /// A line of `StandardInputText=`, which knows C escapes and specifiers, but no quotes. Blanks at its ends would be
     /// cut off and are escaped. An empty line can't be said: it would take back the lines before.
-    pub fn input_text(line: &'v str) -> Self {
+    pub fn input_text(line: &str) -> Self {
         if line.bytes().all(is_bare) {
-            return Self(Cow::Borrowed(line));
+            return Self(Text::Own(line.to_owned()));
         }
         let mut text = String::with_capacity(line.len());
         for (at, c) in line.char_indices() {
@@ -178,37 +218,33 @@ impl<'v> Value<'v> {
         Self::line(value)
     }
 
-    /// The same, on its own.
-    pub fn into_owned(self) -> Value<'static> {
-        Value(Cow::Owned(self.0.into_owned()))
-    }
-
     /// What stands in the file.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Text::Static(text) => text,
+            Text::Shared(text) => text,
+            Text::Own(text) => text,
+        }
     }
 
-    /// The model lets no control character through, and every escape above takes care of them; what gets here all the
-    /// same still can't begin another line. Nor can a backslash at the end, which would continue with the next line:
-    /// it is doubled. Blanks there are cut off by systemd anyway, so they go first.
-    fn line(text: impl Into<Cow<'v, str>>) -> Self {
-        let text = text.into();
-        // Nearly every text is one that needs nothing done.
-        if is_printable(&text) && !text.ends_with([' ', '\\']) {
-            return Self(text);
+    /// The model refuses control characters, and the constructors above escape them. One that gets here still cannot begin
+    /// another line. Nor can a backslash at the end, which would continue the line: it is doubled. systemd cuts off blanks
+    /// at both ends, so they are left out.
+    fn line(mut text: String) -> Self {
+        // Nearly every text.
+        if is_printable(&text) && !text.ends_with([' ', '\\']) && !text.starts_with(' ') {
+            return Self(Text::Own(text));
         }
-        let mut text = text.into_owned();
         let escaped = |c: char| has_to_be_escaped(c) && c != '\t';
         if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') || text.contains(is_noncharacter) {
             text = text.replace(escaped, "\u{fffd}");
         }
-        while text.ends_with([' ', '\t']) {
-            text.pop();
-        }
+        text.truncate(text.trim_end_matches([' ', '\t']).len());
+        text.drain(..text.len() - text.trim_start_matches([' ', '\t']).len());
         if text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
             text.push('\\');
         }
-        Self(Cow::Owned(text))
+        Self(Text::Own(text))
     }
 }
 
@@ -314,8 +350,16 @@ fn push_hex(out: &mut String, c: char) {
     }
 }
 
-impl fmt::Display for Value<'_> {
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Value {}
+
+impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.as_str().fmt(f)
     }
 }

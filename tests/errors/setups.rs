@@ -142,7 +142,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_unit_that_cannot_be_written",
         code: Code::Write,
-        line: "/etc/copse/web.toml:1:1: error[write]: `web.target.wants/web.service` can't be written: Not a directory (os error 20)",
+        line: "/etc/copse/web.toml:1:1: error[write]: cannot write `web.target.wants/web.service`: Not a directory (os error 20)",
         make: |copse| {
             fs::write(copse.join("web.toml"), GROUP)?;
             let output = copse.join(GENERATED);

@@ -109,7 +109,7 @@ fn another_generators_file_is_left_as_it_is() {
     stand.file(&format!("{OUTPUT}/web-a.service"), "[Service]\n");
     let outcome = stand.outcome(stand.command().spawn().unwrap()).said(
         1,
-        &["/etc/copse/web.toml:1:1: error[clash]: `web-a.service` is there already, made by another generator"],
+        &["/etc/copse/web.toml:1:1: error[clash]: `web-a.service` of another generator already exists, not overwriting"],
     );
     assert_eq!(outcome.text("web-a.service"), "[Service]\n");
     assert!(outcome.has("web-b.service"));

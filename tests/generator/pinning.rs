@@ -106,11 +106,11 @@ fn a_pinned_unit_that_the_new_text_does_not_have_is_there_and_not_wanted() {
         pin(&stand, 0, only(&[unit]));
         let outcome = stand.run().good();
         assert_eq!(pinned(&outcome), [unit]);
-        assert!(!outcome.text(unit).contains("X-CopseGone") && !outcome.has(&format!("shop.target.wants/{unit}")));
+        assert!(!outcome.text(unit).contains("X-CopseOrphaned") && !outcome.has(&format!("shop.target.wants/{unit}")));
     }
     // Without the pin it is what left its group while it runs.
     Pins::default().write(&stand.directories(), &shop()).unwrap();
-    assert!(stand.run().good().text("shop-more.service").contains("X-CopseGone=yes"));
+    assert!(stand.run().good().text("shop-more.service").contains("X-CopseOrphaned=yes"));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_file_that_breaks_while_units_are_pinned() {
     stand.remove("/etc/copse/shop.toml");
     let outcome = stand.run().good();
     assert!(outcome.text("shop-a.service").contains("/bin/sleep 1"));
-    assert!(outcome.text("shop-a.service").contains("X-CopseGone=yes"));
+    assert!(outcome.text("shop-a.service").contains("X-CopseOrphaned=yes"));
 }
 
 #[test]
@@ -182,15 +182,15 @@ fn pins_that_are_not_to_be_believed_are_told_and_the_file_counts() {
 fn a_unit_that_can_not_be_what_it_was_is_told() {
     let stand = changed(OLD, NEW);
     pin(&stand, 0, only(&["shop-more.service"]));
-    let cannot = "can't be generated from the text it is pinned to: the newer one is taken";
-    let said = format!("/etc/copse/shop.toml: warning[last-good]: `shop-more.service` {cannot}");
+    let cannot = "from the version it is pinned to, using the current group file";
+    let said = format!("/etc/copse/shop.toml: warning[last-good]: cannot generate `shop-more.service` {cannot}");
     assert!(stand.run().said(0, &[&said]).text("shop-more.service").contains("/bin/sleep 2"));
     // Its name is another group's by now.
     stand.group("shop", &NEW.replace("process.a", "process.b"));
     stand.group("shop-a", "[process.shop-a]\nexec = \"/bin/sleep 9\"\n");
     for (units, what) in [(only(&["shop-a.service"]), "`shop-a.service`"), (Units::All, "the group")] {
         pin(&stand, 0, units);
-        let said = format!("/etc/copse/shop.toml: warning[last-good]: {what} {cannot}");
+        let said = format!("/etc/copse/shop.toml: warning[last-good]: cannot generate {what} {cannot}");
         let outcome = stand.run().said(0, &[&said]);
         assert!(outcome.text("shop-a.service").contains("/bin/sleep 9"));
         assert!(outcome.text("shop-b.service").contains("/bin/sleep 2"));

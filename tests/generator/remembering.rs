@@ -19,7 +19,7 @@ fn stand(text: &str) -> Stand {
 }
 
 fn gone(outcome: &Outcome) -> Vec<&str> {
-    let gone = outcome.tree.iter().filter(|(_, text)| text.lines().any(|line| line == "X-CopseGone=yes"));
+    let gone = outcome.tree.iter().filter(|(_, text)| text.lines().any(|line| line == "X-CopseOrphaned=yes"));
     gone.map(|(path, _)| path.as_str()).collect()
 }
 
@@ -175,8 +175,8 @@ fn a_group_that_vanished_can_be_stopped_as_it_was_meant() {
         ]
     );
     assert_eq!(gone(&outcome).len(), outcome.tree.len());
-    let mark =
-        "# no longer in its group: kept until it is stopped, because how to stop it stands here\nX-CopseGone=yes\n";
+    let mark = "# orphaned: removed from its group but still running; kept until it stops, for ExecStop= and KillMode=\n\
+         X-CopseOrphaned=yes\n";
     let named = before.text("shop-b@.service").replacen("SourcePath=/etc/copse/shop.toml\n", "", 1);
     assert_eq!(outcome.text("shop-b@.service").replacen(mark, "", 1), named);
     for unit in ["shop-b@2.service", "copse-ready@shop.service"] {

@@ -48,7 +48,8 @@ pub fn check(case: &Case) -> Result<(), Failed> {
                     missing.push(format!("{path} is a link to {}", target.display()));
                 }
             }
-            Entry::File(text) => {
+            Entry::File(unit) => {
+                let text = unit.to_string();
                 let named =
                     text.lines().filter_map(|line| line.split_once('=')).filter(|(name, _)| NAMING.contains(name));
                 let units = named.flat_map(|(_, value)| value.split(' ')).filter(|unit| !unit.is_empty());

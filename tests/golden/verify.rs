@@ -10,7 +10,7 @@ use copse::unit::directives::Systemd;
 use copse::unit::{Entry, UnitTree};
 use libtest_mimic::Failed;
 
-use crate::Case;
+use crate::{Case, Written};
 
 /// What stands in the way of asking systemd. It makes its directories in /run, where only root can where systemd doesn't run,
 /// as on a build daemon.
@@ -48,19 +48,24 @@ pub fn check(case: &Case) -> Result<(), Failed> {
     if own.exists() {
         copy(&own, &units, |_| true)?;
     }
+    let mut written = crate::texts(&tree);
     let mut command = Command::new("systemd-analyze");
     command.args(["verify", "--man=no"]);
     match case.scope {
         Scope::System => {
             let mut programs = vec!["/usr/bin/copse".to_owned(), "/bin/true".to_owned()];
-            programs.extend(texts(&tree).flat_map(|text| text.lines()).filter_map(program).map(|(_, program)| program));
+            let files = written.values().filter_map(|written| match written {
+                Written::File(text) => Some(text),
+                Written::Link(_) => None,
+            });
+            programs.extend(files.flat_map(|text| text.lines()).filter_map(program).map(|(_, program)| program));
             programs.iter().try_for_each(|program| executable(root.path(), program))?;
             command.arg(format!("--root={}", root.path().display()));
         }
         // `--user` knows no root, so there is nothing to execute: every program becomes one that is there.
         Scope::User => {
-            for entry in tree.entries.values_mut() {
-                if let Entry::File(text) = entry {
+            for written in written.values_mut() {
+                if let Written::File(text) = written {
                     *text = executing_true(text);
                 }
             }
@@ -72,7 +77,7 @@ pub fn check(case: &Case) -> Result<(), Failed> {
             command.env("XDG_RUNTIME_DIR", root.path()).env("HOME", root.path());
         }
     }
-    crate::write(&tree, &units)?;
+    crate::write(&written, &units)?;
     let output = command.arg(boot).args(names(&tree, case)).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     if output.status.success() && said.is_empty() {
@@ -96,10 +101,6 @@ fn want_at_boot(tree: &mut UnitTree, scope: Scope) -> &'static str {
         tree.link(format!("{boot}.wants/{target}"), format!("../{target}"));
     }
     boot
-}
-
-fn texts(tree: &UnitTree) -> impl Iterator<Item = &String> {
-    tree.entries.values().filter_map(|entry| if let Entry::File(text) = entry { Some(text) } else { None })
 }
 
 /// What a line executes, as it stands there (with its quotes), and its path or name.

@@ -6,7 +6,7 @@ use copse::generate;
 use copse::generate::Options;
 use copse::unit::UnitTree;
 use copse::unit::directives::Systemd;
-use copse::unit::parse::skeleton;
+use copse::unit::strict::skeleton;
 use proptest::prelude::*;
 
 use crate::compare::{Input, group};

@@ -17,7 +17,7 @@ use copse::unit::name;
 use copse::unit::name::GroupName;
 use copse::unit::{Entry, Section, UnitTree};
 
-use copse::unit::parse;
+use copse::unit::{Unit, parse, strict};
 
 /// systemd loads no unit with a longer line.
 const LINE_MAX: usize = 1 << 20;
@@ -28,7 +28,7 @@ const WRITTEN: [(&str, &[&str]); 5] = [
     ("Unit", &[
         "After", "Before", "Conflicts", "Description", "Documentation", "JoinsNamespaceOf",
             "OnFailure", "PartOf", "RefuseManualStop",
-        "Requires", "SourcePath", "StartLimitBurst", "StartLimitIntervalSec", "Wants", "X-CopseGroup",
+        "Requires", "SourcePath", "StartLimitBurst", "StartLimitIntervalSec", "Wants", "X-CopseGroup", "X-CopseSource",
     ]),
     ("Service", &[
         "AmbientCapabilities", "BusName", "CPUQuota", "CacheDirectory", "CacheDirectoryMode", "CapabilityBoundingSet",
@@ -140,11 +140,11 @@ fn tree_is_sound(group: &Group, tree: &UnitTree) {
         };
         assert!(is_unit_name(unit), "no unit's name: {path:?}");
         match entry {
-            Entry::File(text) => {
+            Entry::File(file) => {
                 let again = group.setup.keys().any(|setup| unit == name::again(&name::service(&group.name, setup)));
                 let known = parts.len() > 1 || again || distinct.contains(&unit.to_owned());
                 assert!(known, "a file nobody knows of: {path:?}");
-                file_is_sound(path, text, &passed);
+                file_is_sound(path, file, &passed);
             }
             Entry::Link(to) => link_is_sound(path, to, tree),
         }
@@ -182,15 +182,18 @@ fn passed_through(group: &Group) -> HashSet<(&'static str, String)> {
     all.flat_map(|pass| pass.0.iter()).map(|(section, name, _)| (section.text(), name.clone())).collect()
 }
 
-fn file_is_sound(path: &str, text: &str, passed: &HashSet<(&'static str, String)>) {
-    assert!(copse::unit::tree::is_ours(text), "{path}: no header");
+fn file_is_sound(path: &str, unit: &Unit, passed: &HashSet<(&'static str, String)>) {
+    let text = unit.to_string();
+    let read = parse::unit(&text);
+    assert!(read.is_generated(), "{path}: no header");
+    assert_eq!(read, *unit, "{path}: it is read back as another");
     for line in text.lines() {
         assert!(line.len() < LINE_MAX, "{path}: a line of {} bytes", line.len());
         assert!(!line.contains(|c: char| c.is_ascii_control() && c != '\t'), "{path}: a control character: {line:?}");
         assert!(!line.contains(copse::unit::value::is_noncharacter), "{path}: a noncharacter: {line:?}");
         assert!(line.starts_with('#') || !line.ends_with('\\'), "{path}: it goes on in the next line: {line:?}");
     }
-    for (section, name, value) in parse::directives(text).unwrap_or_else(|error| panic!("{path}: {error}")) {
+    for (section, name, value) in strict::directives(&text).unwrap_or_else(|error| panic!("{path}: {error}")) {
         let known = WRITTEN.iter().find(|(known, _)| *known == section);
         let (section, names) = known.unwrap_or_else(|| panic!("{path}: a section nobody wrote: [{section}]"));
         let known = names.contains(&name.as_str()) || passed.contains(&(section, name.clone()));
@@ -200,8 +203,8 @@ fn file_is_sound(path: &str, text: &str, passed: &HashSet<(&'static str, String)
 
 /// The file's commands and variables are those of the model.
 fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, service: &Service) {
-    let Some(Entry::File(text)) = tree.entries.get(path) else { panic!("{path} isn't there") };
-    let directives = parse::directives(text).expect("it was read before");
+    let Some(unit) = tree.unit(path) else { panic!("{path} isn't there") };
+    let directives = strict::directives(&unit.to_string()).expect("it was read before");
     let values = |wanted: &str| -> Vec<&str> {
         let found = directives.iter().filter(|(section, name, _)| section == "Service" && name == wanted);
         found.map(|(_, _, value)| value.as_str()).collect()
@@ -227,7 +230,7 @@ fn service_says(group: &Group, version: u32, tree: &UnitTree, path: &str, servic
             );
         }
         for (line, argv) in lines[own..].iter().zip(argvs) {
-            let read = parse::argv(line, |name| format!("«{name}» «{name}»"));
+            let read = strict::argv(line, |name| format!("«{name}» «{name}»"));
             let read = read.unwrap_or_else(|error| panic!("{path}: {name}={line}: {error}"));
             let meant = meant(version, argv);
             // copse-notify may stand in front, up to its `--`; the command is the rest.
@@ -251,7 +254,7 @@ fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, gr
     for line in lines {
         let words = parse::words(line).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
         let [word] = &words[..] else { panic!("{path}: not one variable: Environment={line}") };
-        let word = parse::specifiers(word).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
+        let word = strict::specifiers(word).unwrap_or_else(|error| panic!("{path}: Environment={line}: {error}"));
         let (name, value) = word.split_once('=').expect("NAME=VALUE");
         found.insert(name.to_owned(), value.to_owned());
     }
@@ -265,7 +268,7 @@ fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, gr
     }
 }
 
-/// What the words of a command are, as [`parse::argv`] shows them.
+/// What the words of a command are, as [`strict::argv`] shows them.
 fn meant(version: u32, argv: &Argv) -> Vec<String> {
     let words = argv.iter().flat_map(|text| match text.pieces() {
         [Piece::EnvWords(name)] => vec![format!("«{name}»"); 2],

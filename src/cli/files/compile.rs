@@ -18,7 +18,7 @@ use crate::generator::load::Outcome;
 use crate::model::Context;
 use crate::unit::directives::Systemd;
 use crate::unit::name::template_of;
-use crate::unit::{Entry, UnitTree};
+use crate::unit::{Unit, UnitTree, Value, parse};
 
 /// Make static units of group files, for a package that ships them.
 ///
@@ -106,22 +106,25 @@ fn summary(tree: &UnitTree) -> String {
     )
 }
 
-/// What of copse has to be installed beside these units: its own templates, and the helper.
+/// What of copse the units need where they run: its own templates, and copse-notify.
 fn needs(tree: &UnitTree) -> BTreeSet<String> {
     let mut needs = BTreeSet::new();
-    for entry in tree.entries.values() {
-        let Entry::File(text) = entry else { continue };
-        let words =
-            text.lines().filter(|line| !line.starts_with('#')).flat_map(|line| line.split([' ', '=', '"', ':']));
-        for word in words {
-            if word == NOTIFY_PROGRAM {
-                needs.insert(word.to_owned());
-            } else if word.starts_with("copse-") && !tree.entries.contains_key(word) {
-                needs.extend(template_of(word));
-            }
+    let units = tree.entries.keys().filter_map(|path| tree.unit(path));
+    for (_, line) in units.flat_map(Unit::assignments) {
+        if !line.name.starts_with("Exec") {
+            let own = line.value.unit_names().filter(|name| name.starts_with("copse-"));
+            needs.extend(own.filter(|name| !tree.entries.contains_key(*name)).filter_map(template_of));
+        } else if program(&line.value).as_deref() == Some(NOTIFY_PROGRAM) {
+            needs.insert(NOTIFY_PROGRAM.to_owned());
         }
     }
     needs
+}
+
+/// The program of a command line.
+fn program(command: &Value) -> Option<String> {
+    let words = parse::words(command.as_str()).ok()?;
+    Some(words.first()?.trim_start_matches(['-', ':']).to_owned())
 }
 
 #[cfg(test)]
@@ -140,10 +143,10 @@ mod tests {
                 "a.service",
                 "[Unit]\nOnFailure=copse-gave-up@%N.service\n[Service]\nExecStart=:\"/usr/bin/copse-notify\" \"wait\"\n",
             ),
-            ("a-s.service", "ExecReload=systemctl start copse-again@a-s.service\n"),
+            ("a-s.service", "[Service]\nExecReload=systemctl start copse-again@a-s.service\n"),
             ("copse-again@a-s.service", "[Service]\n"),
         ] {
-            tree.entries.insert(path.to_owned(), Entry::File(text.to_owned()));
+            tree.file(path, parse::unit(text));
         }
         let expected =
             ["/usr/bin/copse-notify", "copse-gave-up@.service", "copse-ready@.service", "copse-reset@.service"];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::basic::diagnostic::one_line;
 use crate::cli::common::output::counted;
 use crate::unit::tree;
-use crate::unit::tree::{Change, Writer};
+use crate::unit::tree::write::Writer;
 use crate::unit::{Entry, UnitTree};
 
 /// Makes `directory` hold `tree`. What copse wrote there earlier and isn't in `tree` is removed: all of it, or, where
@@ -15,7 +15,7 @@ use crate::unit::{Entry, UnitTree};
 /// Where anything of somebody else's is in the way, and then nothing was written; where something can't be written.
 pub fn write(directory: &Path, tree: &UnitTree, some: Option<&[String]>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let old = tree::read(directory).map_err(failed)?;
+    let old = tree::read::units(directory).map_err(failed)?;
     let foreign: Vec<&str> =
         tree.entries.keys().map(String::as_str).filter(|path| is_foreign(directory, &old, path)).collect();
     if !foreign.is_empty() {
@@ -26,11 +26,8 @@ pub fn write(directory: &Path, tree: &UnitTree, some: Option<&[String]>) -> Resu
             one_line(&foreign.join(", "))
         ));
     }
-    let stale: Vec<&str> = tree::compare(&old, tree)
-        .into_iter()
-        .filter(|(path, change)| *change == Change::Removed && some.is_none_or(|some| is_of(some, &old, tree, path)))
-        .map(|(path, _)| path)
-        .collect();
+    let removed = old.entries.keys().map(String::as_str).filter(|path| !tree.entries.contains_key(*path));
+    let stale: Vec<&str> = removed.filter(|path| some.is_none_or(|some| is_of(some, &old, tree, path))).collect();
     let mut writer = Writer::open(directory).map_err(failed)?;
     let mut failures = writer.write(tree);
     failures.extend(writer.remove(stale));
@@ -54,14 +51,11 @@ fn is_foreign(directory: &Path, old: &UnitTree, path: &str) -> bool {
     parent_is_odd || kind(directory.join(path)).is_ok()
 }
 
-/// Whether what stands at `path` came from one of these group `files`: a file whose first line names the group file,
-/// a link to such a unit, or a link in such a unit's `.wants/`.
+/// Whether what is at `path` came from one of these group `files`: a unit that was generated from it, a link to such a
+/// unit, or a link in such a unit's `.wants/`.
 fn is_of(files: &[String], old: &UnitTree, new: &UnitTree, path: &str) -> bool {
     let of_group = |path: &str| match old.entries.get(path) {
-        Some(Entry::File(text)) => {
-            let header = text.lines().next().unwrap_or_default();
-            files.iter().any(|file| [",", ";"].iter().any(|end| header.contains(&format!(" {file}{end}"))))
-        }
+        Some(Entry::File(unit)) => unit.sources().iter().any(|source| files.iter().any(|file| file == source)),
         _ => new.entries.contains_key(path),
     };
     let (parent, name) = path.rsplit_once('/').unwrap_or_default();

@@ -259,7 +259,7 @@ fn the_user_scope_has_its_own_slice_and_drop_in_directory() {
     let tree = generate(&shop, newest());
     assert!(has(&tree, "app-copse-shop.slice"));
     assert_eq!(value(&tree, WEB, "Slice"), "app-copse-shop.slice");
-    assert!(at(&tree, WEB).contains("~/.config/systemd/user/shop-web.service.d/"));
+    assert!(at(&tree, WEB).contains("`systemctl --user edit`"));
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn no_line_grows_with_the_number_of_instances() {
     let tree = generate(&group(vec![(long, many), ("web", web)]), newest());
     assert_eq!(names(&tree, WEB, "After").len(), 501);
     for (path, entry) in &tree.entries {
-        if let Entry::File(text) = entry {
-            assert!(text.lines().all(|line| line.len() <= 2_000), "{path}");
+        if let Entry::File(unit) = entry {
+            assert!(unit.to_string().lines().all(|line| line.len() <= 2_000), "{path}");
         }
     }
 }
@@ -285,7 +285,7 @@ fn no_unit_has_an_install_section() {
     shop.setup.insert(name("migrate"), step("/bin/migrate"));
     shop.wanted_by = vec!["multi-user.target".to_owned()];
     for entry in generate(&shop, newest()).entries.values() {
-        assert!(!matches!(entry, Entry::File(text) if text.contains("[Install]")));
+        assert!(!matches!(entry, Entry::File(unit) if unit.section(Section::Install).next().is_some()));
     }
 }
 

@@ -43,7 +43,10 @@ fn sample() -> Memory {
             (GroupName::new("a").unwrap(), history(vec![version("a", u64::MAX, "a")])),
             (GroupName::new("b").unwrap(), history(vec![old, pinned])),
         ]),
-        gone: BTreeMap::from([("a-b.service".into(), "[Unit]\n".into()), ("x.d/50-copse.conf".into(), "é".into())]),
+        orphans: BTreeMap::from([
+            ("a-b.service".into(), parse::unit("# x\n\n[Unit]\n# y\nA=é\n")),
+            ("x.d/50-copse.conf".into(), Unit::default()),
+        ]),
     }
 }
 
@@ -107,7 +110,7 @@ fn what_older_versions_take_is_bounded_and_the_oldest_goes_first() {
     let small = |since: u64| version("b", since, &format!("{since}"));
     let groups = [("a", (2..7).map(|since| large(since, since)).collect()), ("b", vec![small(1), small(3), small(9)])];
     let histories = groups.map(|(name, all)| (GroupName::new(name).unwrap(), history(all))).into();
-    let mut full = Memory { histories, gone: BTreeMap::new() };
+    let mut full = Memory { histories, orphans: BTreeMap::new() };
     // The last of each group isn't counted: 2 to 5 just fit, and the oldest have to make room for the small ones.
     assert_eq!((since(full.bounded(), "a"), since(&full, "b")), (vec![3, 4, 5, 6], vec![3, 9]));
 }
@@ -116,7 +119,7 @@ fn what_older_versions_take_is_bounded_and_the_oldest_goes_first() {
 fn a_text_that_came_back_is_counted_once() {
     let versions = [2, 3, 4, 2, 5, 2].into_iter().zip(1..).map(|(text, since)| large(since, text)).collect();
     let histories = BTreeMap::from([(GroupName::new("a").unwrap(), history(versions))]);
-    let mut full = Memory { histories, gone: BTreeMap::new() };
+    let mut full = Memory { histories, orphans: BTreeMap::new() };
     assert_eq!(since(full.bounded(), "a").len(), 6);
 }
 

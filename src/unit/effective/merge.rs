@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::unit::directives;
 use crate::unit::directives::Merge;
-use crate::unit::lines::{Line, lines};
+use crate::unit::file::{Section, Unit};
 use crate::unit::parse;
 
 #[derive(Debug, Default)]
@@ -14,14 +14,9 @@ pub struct Merger {
 
 impl Merger {
     /// Adds a file, merged after those before.
-    pub fn file(&mut self, text: &str) {
-        let mut section = "";
-        for line in lines(text) {
-            match line {
-                Line::Section(name) => section = name,
-                Line::Assignment(name, value) if counts(section, &name) => self.line(section, &name, &value),
-                Line::Assignment(..) | Line::Ignored(_) => {}
-            }
+    pub fn file(&mut self, unit: &Unit) {
+        for (section, line) in unit.assignments().filter(|(section, line)| counts(*section, &line.name)) {
+            self.line(section.text(), &line.name, line.value.as_str());
         }
     }
 
@@ -53,9 +48,10 @@ impl Merger {
 }
 
 /// True if systemd acts on it. `[Install]` is for `systemctl enable` alone.
-fn counts(section: &str, name: &str) -> bool {
-    let section_counts = !section.is_empty() && section != "Install" && !section.starts_with("X-");
-    section_counts && !name.starts_with("X-") && !matches!((section, name), ("Unit", "Documentation" | "SourcePath"))
+fn counts(section: Section, name: &str) -> bool {
+    section != Section::Install
+        && !name.starts_with("X-")
+        && !matches!((section, name), (Section::Unit, "Documentation" | "SourcePath"))
 }
 
 /// The last assignment of each variable in `Environment=` lines, sorted; the lines unchanged if one cannot be split.

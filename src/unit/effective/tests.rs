@@ -6,7 +6,7 @@ fn merged(unit: &str, generated: &[(&str, &str)], above: &[(&str, &str)], below:
     for (path, text) in generated {
         match text.strip_prefix("→ ") {
             Some(target) => tree.link(*path, target),
-            None => drop(tree.entries.insert((*path).to_owned(), Entry::File((*text).to_owned()))),
+            None => drop(tree.entries.insert((*path).to_owned(), Entry::File(parse::unit(text)))),
         }
     }
     let files = |all: &[(&str, &str)]| {
@@ -120,7 +120,7 @@ fn a_unit_is_merged_as_systemd_does() {
 
 #[test]
 fn a_mask_hides_the_unit() {
-    let tree = UnitTree { entries: [("g-p.service".into(), Entry::File("[Service]\nNice=1\n".into()))].into() };
+    let tree = UnitTree { entries: [("g-p.service".into(), Entry::File(parse::unit("[Service]\nNice=1\n")))].into() };
     let masked = Arc::new(SourceFile { path: "/etc/systemd/system/g-p.service".into(), text: String::new() });
     let overrides = Overrides { above: vec![masked], below: vec![] };
     let definition = Definitions::new(&tree, &overrides).unit("g-p.service").unwrap();
@@ -131,7 +131,7 @@ fn a_mask_hides_the_unit() {
 #[test]
 fn a_difference_names_the_directive_with_its_values_before_and_now() {
     let definition = |text: &str| {
-        let tree = UnitTree { entries: [("g.service".into(), Entry::File(text.into()))].into() };
+        let tree = UnitTree { entries: [("g.service".into(), Entry::File(parse::unit(text)))].into() };
         Definitions::new(&tree, &Overrides::default()).unit("g.service").unwrap()
     };
     let old = definition("[Unit]\nAfter=a b\n[Service]\nNice=1\nUMask=1\nExecStartPre=/a\n");

@@ -1,55 +1,64 @@
-//! Writing.
+//! Writing a tree so that each file is whole or missing, and no file of others is overwritten.
+//!
+//! PID 1 waits for the generator, so system calls are counted: a new file takes four (an unnamed file, one write, its
+//! name, close), a link one. An unnamed file (`O_TMPFILE`) leaves nothing behind when the program is killed, and linking
+//! it fails if the name is taken. Nothing is synced: the generator's directory is on a tmpfs, and is emptied before each
+//! run (systemd.generator(7)).
 
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{file_text, is_ours, link_text};
-use crate::unit::{Entry, UnitTree};
+use super::{Entry, UnitTree, read};
+use crate::basic::atomic_file;
+use crate::basic::atomic_file::Durability;
+use crate::unit::file::Unit;
 
-/// systemd doesn't look at names that begin with a dot.
-const TEMPORARY: &str = ".copse-";
+const MODE: u32 = 0o644;
 
-/// Why a path couldn't be written.
+/// Why a path was not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Below the directory.
     pub path: String,
-    /// `None`: something that copse didn't make stands there, and was left alone.
+    /// `None`: copse did not make what is there, so it was left alone.
     pub error: Option<Errno>,
 }
 
-/// How a file gets its name; the first that works here is used from then on.
+/// How a new file gets its name. The first method that works is used from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
-    /// `linkat` of the descriptor itself: root may, and from Linux 6.10 on everybody his own.
+    /// `linkat` of an unnamed file's descriptor: for root, from Linux 6.10 on also for the user that opened it.
     Descriptor,
-    /// `linkat` of its name in `/proc`: everybody may, where `/proc` is mounted.
+    /// `linkat` of its name in `/proc`: for any user, if `/proc` is mounted.
     Proc,
-    /// File systems without `O_TMPFILE`: a name that systemd ignores, then a rename.
+    /// The file system has no unnamed files: a temporary file is renamed. What another program puts there in the
+    /// meantime is overwritten.
     Rename,
 }
 
 /// Writes trees into one directory.
 #[derive(Debug)]
 pub struct Writer {
+    path: PathBuf,
     directory: OwnedFd,
     pub(super) method: Method,
-    /// The subdirectory that was made last; a tree is sorted, so each is made once per tree.
-    made: String,
-    /// Makes temporary names differ between runs at the same time.
-    process: u32,
-    count: u32,
+    /// The subdirectory of the last path: a tree is sorted, so each is made once per tree.
+    last: String,
+    /// Subdirectories that existed before, mostly because several groups have something in them.
+    existing: BTreeSet<String>,
+    /// The text of the file that is written.
+    text: String,
 }
 
 impl Writer {
-    /// Opens `directory`, and makes it (with those above it) where it isn't there. What a killed run left behind is
-    /// removed: only names that systemd ignores.
+    /// Opens `directory`. If it is missing, it is made, with those above it.
     ///
     /// # Errors
-    /// Where it can't be made or opened.
+    /// It cannot be made or opened.
     pub fn open(directory: &Path) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = match rustix::fs::open(directory, flags, Mode::empty()) {
@@ -59,13 +68,12 @@ impl Writer {
             }
             opened => opened?,
         };
-        clean(&fd)?;
-        let process = std::process::id();
-        Ok(Self { directory: fd, method: Method::Descriptor, made: String::new(), process, count: 0 })
+        let (path, last, existing, text) =
+            (directory.to_owned(), String::new(), BTreeSet::new(), String::with_capacity(4096));
+        Ok(Self { path, directory: fd, method: Method::Descriptor, last, existing, text })
     }
 
-    /// Writes all of `tree`. What is there already and is ours is replaced; what isn't ours is left as it is.
-    /// Everything that can be written is, whatever else fails.
+    /// Writes `tree`, and replaces what copse wrote there earlier. A failure does not stop it.
     pub fn write(&mut self, tree: &UnitTree) -> Vec<Failure> {
         let mut failures = Vec::new();
         for (path, entry) in &tree.entries {
@@ -76,7 +84,7 @@ impl Writer {
         failures
     }
 
-    /// Removes files, links, and directories that are empty then.
+    /// Removes files and links, and the directories that are empty then.
     pub fn remove<'t>(&mut self, paths: impl IntoIterator<Item = &'t str>) -> Vec<Failure> {
         let mut failures = Vec::new();
         for path in paths {
@@ -85,161 +93,106 @@ impl Writer {
                 Err(error) => failures.push(Failure { path: path.to_owned(), error: Some(error) }),
             }
             if let Some((parent, _)) = path.rsplit_once('/') {
-                // Not empty: others have something there.
+                // Fails if others have something in it.
                 let _ = rustix::fs::unlinkat(&self.directory, parent, AtFlags::REMOVEDIR);
             }
         }
-        self.made.clear();
+        self.last.clear();
+        self.existing.clear();
         failures
     }
 
     fn entry(&mut self, path: &str, entry: &Entry) -> Result<(), Option<Errno>> {
         if let Some((parent, _)) = path.rsplit_once('/')
-            && self.made != parent
+            && self.last != parent
         {
-            match rustix::fs::mkdirat(&self.directory, parent, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => parent.clone_into(&mut self.made),
-                Err(error) => return Err(Some(error)),
+            if !self.existing.contains(parent) {
+                match rustix::fs::mkdirat(&self.directory, parent, Mode::from_raw_mode(0o755)) {
+                    Ok(()) => {}
+                    Err(Errno::EXIST) => drop(self.existing.insert(parent.to_owned())),
+                    Err(error) => return Err(Some(error)),
+                }
             }
+            parent.clone_into(&mut self.last);
         }
         match entry {
-            Entry::File(text) => self.file(path, text),
+            Entry::File(unit) => self.file(path, unit),
             Entry::Link(target) => self.link(path, target),
         }
     }
 
-    fn link(&mut self, path: &str, target: &Path) -> Result<(), Option<Errno>> {
+    fn link(&self, path: &str, target: &Path) -> Result<(), Option<Errno>> {
         match rustix::fs::symlinkat(target, &self.directory, path) {
             Err(Errno::EXIST) => {}
             done => return done.map_err(Some),
         }
-        // In a `.wants/` the name says it all (systemd.unit(5)): another's link does as well.
-        if path.contains('/') || link_text(&self.directory, path).as_deref() == Some(target) {
+        // In a `.wants/` only the name counts (systemd.unit(5)): another program's link does as well.
+        if path.contains('/') || read::link(&self.directory, path).as_deref() == Some(target) {
             return Ok(());
         }
-        if !self.replaceable(path) {
+        if !self.is_ours(path) {
             return Err(None);
         }
-        let temporary = self.temporary(path);
-        rustix::fs::symlinkat(target, &self.directory, &temporary)?;
-        self.replace(&temporary, path)
+        rustix::fs::unlinkat(&self.directory, path, AtFlags::empty())?;
+        rustix::fs::symlinkat(target, &self.directory, path).map_err(Some)
     }
 
-    fn file(&mut self, path: &str, text: &str) -> Result<(), Option<Errno>> {
-        if self.method == Method::Rename {
-            return self.beside(path, text);
-        }
-        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.directory, ".", flags, Mode::from_raw_mode(0o644)) {
-            Ok(file) => file,
-            // Not known to the file system (or, ISDIR and NOENT, to the kernel).
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
-                self.method = Method::Rename;
-                return self.beside(path, text);
-            }
-            Err(error) => return Err(Some(error)),
-        };
-        write_all(&file, text.as_bytes())?;
-        match self.name(&file, path) {
-            Err(Errno::EXIST) => {}
-            // Neither way is open here: no capability, an old kernel, no /proc.
-            Err(Errno::NOENT | Errno::PERM | Errno::ACCESS) if self.method == Method::Proc => {
-                self.method = Method::Rename;
-                return self.beside(path, text);
-            }
-            done => return done.map_err(Some),
-        }
-        if self.stands(path, text)? {
-            return Ok(());
-        }
-        let temporary = self.temporary(path);
-        self.name(&file, &temporary)?;
-        self.replace(&temporary, path)
-    }
-
-    /// Gives an unnamed file its name.
-    fn name(&mut self, file: &OwnedFd, path: &str) -> Result<(), Errno> {
-        if self.method == Method::Descriptor {
-            match rustix::fs::linkat(file, "", &self.directory, path, AtFlags::EMPTY_PATH) {
-                Err(Errno::NOENT | Errno::PERM | Errno::ACCESS | Errno::INVAL) => self.method = Method::Proc,
-                done => return done,
+    fn file(&mut self, path: &str, unit: &Unit) -> Result<(), Option<Errno>> {
+        self.text.clear();
+        // Writing to a String cannot fail.
+        let _ = unit.write(&mut self.text);
+        if self.method != Method::Rename {
+            match self.create(path) {
+                Err(Errno::EXIST) => {}
+                // The kernel (ISDIR, NOENT) or the file system (OPNOTSUPP, INVAL) has no unnamed files, or neither way
+                // to name one is open: no capability, an old kernel, no /proc.
+                Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::PERM | Errno::ACCESS) => {
+                    self.method = Method::Rename;
+                }
+                done => return done.map_err(Some),
             }
         }
-        use std::os::fd::AsRawFd;
-        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
-        rustix::fs::linkat(CWD, name, &self.directory, path, AtFlags::SYMLINK_FOLLOW)
-    }
-
-    /// Writes under a name that systemd ignores, then renames.
-    fn beside(&mut self, path: &str, text: &str) -> Result<(), Option<Errno>> {
-        let temporary = self.temporary(path);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, &temporary, flags, Mode::from_raw_mode(0o644))?;
-        let written = write_all(&file, text.as_bytes()).map_err(Some).and_then(|()| {
-            let (from, to) = (&self.directory, &self.directory);
-            match rustix::fs::renameat_with(from, &temporary, to, path, RenameFlags::NOREPLACE) {
-                Ok(()) => Ok(true),
-                // Unknown to the file system (NFS, some FUSE): then look first, and lose only against a rival that
-                // comes in between.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::EXIST) => Ok(false),
-                Err(error) => Err(Some(error)),
+        match read::text(&self.directory, path) {
+            Some(text) if text == self.text => Ok(()),
+            None if rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).err()
+                == Some(Errno::NOENT) =>
+            {
+                self.replace(path)
             }
-        });
-        let written = match written {
-            Ok(false) => self.stands(path, text),
-            other => return other.map(drop).inspect_err(|_| self.discard(&temporary)),
-        };
-        match written {
-            Ok(true) => {
-                self.discard(&temporary);
-                Ok(())
-            }
-            Ok(false) => self.replace(&temporary, path),
-            Err(error) => {
-                self.discard(&temporary);
-                Err(error)
-            }
-        }
-    }
-
-    /// Looks at what stands at `path`: whether it is this text already. An error where it isn't ours to replace.
-    fn stands(&self, path: &str, text: &str) -> Result<bool, Option<Errno>> {
-        match file_text(&self.directory, path) {
-            Some(found) if found == text => Ok(true),
-            Some(found) if is_ours(&found) => Ok(false),
-            None if self.replaceable(path) => Ok(false),
+            _ if self.is_ours(path) => self.replace(path),
             _ => Err(None),
         }
     }
 
-    /// Whether what stands at `path` is ours: a file with our header, or a link to one; or nothing at all.
-    fn replaceable(&self, path: &str) -> bool {
-        if let Some(target) = link_text(&self.directory, path) {
-            let one_of_ours = |name: &str| file_text(&self.directory, name).is_some_and(|text| is_ours(&text));
-            return target.parent() == Some(Path::new("")) && target.to_str().is_some_and(one_of_ours);
+    /// Makes a new file.
+    fn create(&mut self, path: &str) -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, ".", flags, Mode::from_raw_mode(MODE))?;
+        write_all(&file, self.text.as_bytes())?;
+        if self.method == Method::Descriptor {
+            match rustix::fs::linkat(&file, "", &self.directory, path, AtFlags::EMPTY_PATH) {
+                Err(Errno::NOENT | Errno::PERM | Errno::ACCESS | Errno::INVAL) => self.method = Method::Proc,
+                done => return done,
+            }
         }
-        match rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(error) => error == Errno::NOENT,
-            Ok(_) => file_text(&self.directory, path).is_some_and(|text| is_ours(&text)),
+        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(CWD, name, &self.directory, path, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    fn replace(&self, path: &str) -> Result<(), Option<Errno>> {
+        let written = atomic_file::write(&self.path.join(path), self.text.as_bytes(), MODE, Durability::Volatile);
+        written.map_err(|error| Some(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+    }
+
+    /// Whether copse generated the file at `path`, or the one that a link there leads to.
+    fn is_ours(&self, path: &str) -> bool {
+        match read::link(&self.directory, path) {
+            Some(target) if target.parent() == Some(Path::new("")) => {
+                target.to_str().is_some_and(|name| read::generated(&self.directory, name).is_some())
+            }
+            Some(_) => false,
+            None => read::generated(&self.directory, path).is_some(),
         }
-    }
-
-    fn replace(&self, temporary: &str, path: &str) -> Result<(), Option<Errno>> {
-        rustix::fs::renameat(&self.directory, temporary, &self.directory, path)
-            .inspect_err(|_| self.discard(temporary))
-            .map_err(Some)
-    }
-
-    fn discard(&self, temporary: &str) {
-        let _ = rustix::fs::unlinkat(&self.directory, temporary, AtFlags::empty());
-    }
-
-    /// A name in the same directory as `path`, that nobody else has.
-    fn temporary(&mut self, path: &str) -> String {
-        self.count += 1;
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let slash = if folder.is_empty() { "" } else { "/" };
-        format!("{folder}{slash}{TEMPORARY}{}-{}", self.process, self.count)
     }
 }
 
@@ -250,24 +203,6 @@ fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
-    }
-    Ok(())
-}
-
-/// Removes temporary names whose process is gone.
-fn clean(directory: &OwnedFd) -> Result<(), Errno> {
-    let mut left = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else { continue };
-        let Some(process) = name.strip_prefix(TEMPORARY) else { continue };
-        let process = process.split('-').next().and_then(|process| process.parse::<u32>().ok());
-        if !process.is_some_and(|process| Path::new(&format!("/proc/{process}")).exists()) {
-            left.push(name.to_owned());
-        }
-    }
-    for name in left {
-        let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
     }
     Ok(())
 }

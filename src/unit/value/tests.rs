@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 
 use super::{Part, Value};
-use crate::unit::parse;
 use crate::unit::{Section, Unit};
+use crate::unit::{parse, strict};
 
 fn literals<'t>(words: &[&'t str]) -> Vec<Vec<Part<'t>>> {
     words.iter().map(|word| vec![Part::Literal(word)]).collect()
 }
 
 fn command(words: &[Vec<Part>]) -> String {
-    Value::command("", words.iter().map(Vec::as_slice)).to_string()
+    Value::command("", words.iter().map(Vec::as_slice)).as_str().to_owned()
 }
 
 /// Whatever the environment holds, text with every kind of character in it must not be read again.
@@ -84,7 +84,7 @@ fn no_text_reaches_the_next_line() {
         let mut unit = Unit::default();
         unit.push(Section::Unit, "First", value);
         unit.push(Section::Unit, "Second", Value::fixed("2"));
-        let directives = parse::directives(&unit.text()).unwrap();
+        let directives = strict::directives(&unit.to_string()).unwrap();
         assert_eq!(directives.len(), 2, "{directives:?}");
         assert_eq!(directives[1].1, "Second");
     }
@@ -150,9 +150,9 @@ proptest! {
         let mut unit = Unit::default();
         unit.push(Section::Service, "ExecStart", Value::command("", words.iter().map(Vec::as_slice)));
         unit.push(Section::Service, "Next", Value::fixed("1"));
-        let read = parse::directives(&unit.text()).unwrap();
+        let read = strict::directives(&unit.to_string()).unwrap();
         prop_assert_eq!(read.len(), 2);
-        prop_assert_eq!(parse::argv(&read[0].2, environment).unwrap(), expected);
+        prop_assert_eq!(strict::argv(&read[0].2, environment).unwrap(), expected);
     }
 
     #[test]
@@ -161,12 +161,12 @@ proptest! {
         for text in &texts {
             unit.push(Section::Service, "Environment", Value::assignment("NAME", &[Part::Literal(text)]));
         }
-        let read = parse::directives(&unit.text()).unwrap();
+        let read = strict::directives(&unit.to_string()).unwrap();
         prop_assert_eq!(read.len(), texts.len());
         for ((_, _, value), text) in read.iter().zip(&texts) {
             let words = parse::words(value).unwrap();
             prop_assert_eq!(words.len(), 1, "{:?}", words);
-            prop_assert_eq!(parse::specifiers(&words[0]).unwrap(), format!("NAME={text}"));
+            prop_assert_eq!(strict::specifiers(&words[0]).unwrap(), format!("NAME={text}"));
         }
     }
 
@@ -175,7 +175,7 @@ proptest! {
         let words: Vec<_> = texts.iter().map(|text| [Part::Literal(text.as_str())]).collect();
         let value = Value::words(words.iter().map(<[_; 1]>::as_slice));
         let read = parse::words(value.as_str()).unwrap();
-        let read: Result<Vec<_>, _> = read.iter().map(|word| parse::specifiers(word)).collect();
+        let read: Result<Vec<_>, _> = read.iter().map(|word| strict::specifiers(word)).collect();
         prop_assert_eq!(read.unwrap(), texts);
     }
 
@@ -183,23 +183,23 @@ proptest! {
     fn a_credentials_text_arrives_as_it_was_written(text in text()) {
         let mut unit = Unit::default();
         unit.push(Section::Service, "SetCredential", Value::credential("name", &text));
-        let read = parse::directives(&unit.text()).unwrap();
-        prop_assert_eq!(parse::unescape(&read[0].2).unwrap(), format!("name:{text}"));
+        let read = strict::directives(&unit.to_string()).unwrap();
+        prop_assert_eq!(strict::unescape(&read[0].2).unwrap(), format!("name:{text}"));
     }
 
     #[test]
     fn a_line_of_input_arrives_as_it_was_written(text in text()) {
-        let value = Value::input_text(&text).to_string();
-        prop_assert_eq!(parse::specifiers(&parse::unescape(&value).unwrap()).unwrap(), text);
+        let value = Value::input_text(&text).as_str().to_owned();
+        prop_assert_eq!(strict::specifiers(&strict::unescape(&value).unwrap()).unwrap(), text);
     }
 
     #[test]
     fn plain_text_arrives_as_it_was_written(text in "[a-z%$\"'\\\\ {}é]{0,20}") {
         let mut unit = Unit::default();
         unit.push(Section::Unit, "Description", Value::plain(&text));
-        let read = parse::directives(&unit.text()).unwrap();
+        let read = strict::directives(&unit.to_string()).unwrap();
         // Blanks at the ends are cut off, and a single backslash at the end has to become two: both without harm.
-        let arrived = parse::specifiers(&read[0].2).unwrap();
+        let arrived = strict::specifiers(&read[0].2).unwrap();
         let core = |text: &str| text.trim_end_matches(['\\', ' ']).trim_start().to_owned();
         prop_assert_eq!(core(&arrived), core(&text));
     }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::basic::scope::Scope;
+use crate::generate::marks::is_group;
 use crate::unit::name::GroupName;
+use crate::unit::parse;
 
 /// The first line, by which the file is known as copse's.
 const HEADER: &str =
@@ -31,7 +33,7 @@ pub(super) fn look(path: &Path) -> Found {
     }
     match std::fs::read_to_string(path) {
         Ok(text) if text.lines().next() == Some(HEADER) => Found::Ours,
-        Ok(text) if crate::generator::installed::has_mark(&text) => Found::Elsewhere,
+        Ok(text) if is_group(&parse::unit(&text)) => Found::Elsewhere,
         Ok(_) => Found::Foreign,
         Err(_) => Found::Nothing,
     }
