@@ -33,6 +33,10 @@ pub const NOTIFY_PROGRAM: &str = match option_env!("COPSE_NOTIFY_PROGRAM") {
     None => "/usr/bin/copse-notify",
 };
 
+/// Where systemd looks up the program of a command line that is no path, and `$PATH` of a service (systemd.exec(5), "$PATH").
+/// The last two are links to others, unless /usr is not merged.
+pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 impl Scope {
     /// What wants the target of a group that is enabled, unless its file says otherwise.
     pub fn boot_target(self) -> &'static str {

@@ -3,6 +3,7 @@
 use super::Observer;
 use super::inputs::Looked;
 use super::members::Kind;
+use super::paths::Unit;
 use super::situation::Observed;
 use super::stamp;
 use super::stamp::Stamp;
@@ -28,7 +29,7 @@ impl<'s> Observer<'s> {
         let inputs = named.inputs(service);
         match (unit.member.kind, properties.pid) {
             (Kind::Setup, _) => {
-                let stamp = unit.new.as_ref().and_then(|new| stamp::read(new, named));
+                let stamp = self.stamp(process, service, named);
                 let stamp = stamp.unwrap_or(Stamp { at: 0, unchanged: None });
                 unit.unchanged = stamp.unchanged;
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
@@ -55,15 +56,19 @@ impl<'s> Observer<'s> {
         }
     }
 
+    fn stamp(&self, step: &ProcessName, service: &Service, unit: Unit<'_>) -> Option<Stamp> {
+        stamp::read(self.group, step, service, &self.now.definitions, unit)
+    }
+
     /// The setup steps that `process` names in its `after` and that succeeded since, as far as they keep a stamp.
     fn steps_since(&self, process: &ProcessName, since: u64) -> Vec<String> {
         let Some(group) = self.now.meaning else { return Vec::new() };
         let Some(process) = group.processes.get(process) else { return Vec::new() };
         let later = |step: &&ProcessName| {
             let unit = name::service(&group.name, step);
-            let named = self.named(&unit);
-            let definition = self.now.definitions.unit(&unit);
-            definition.and_then(|definition| stamp::read(&definition, named)).is_some_and(|stamp| stamp.at > since)
+            let setup = group.setup.get(*step);
+            let stamp = setup.and_then(|setup| self.stamp(step, &setup.service, self.named(&unit)));
+            stamp.is_some_and(|stamp| stamp.at > since)
         };
         process.after_steps.iter().filter(later).map(ToString::to_string).collect()
     }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::basic::scope::Scope;
-use crate::model::{Argv, Credential, DirectoryKind, Piece, Service, Text};
+use crate::basic::scope::{SEARCH_PATH, Scope};
+use crate::model::{Credential, DirectoryKind, Piece, Service, Text, is_shell};
 use crate::unit::directives::Systemd;
 use crate::unit::name::template_of;
 
@@ -106,15 +106,8 @@ impl Unit<'_> {
         if program.starts_with('/') {
             return Some(program.into());
         }
-        // systemd's own path, which a bare name is looked up in (systemd.service(5)).
-        let path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-        path.iter().map(|directory| PathBuf::from(directory).join(&program)).find(|path| path.is_file())
+        SEARCH_PATH.split(':').map(|directory| PathBuf::from(directory).join(&program)).find(|path| path.is_file())
     }
-}
-
-fn is_shell(argv: &Argv) -> bool {
-    let word = |at: usize| argv.get(at).map(Text::leading);
-    word(0) == Some("/bin/sh") && word(1) == Some("-c")
 }
 
 #[cfg(test)]

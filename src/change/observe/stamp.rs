@@ -1,37 +1,56 @@
-//! Whether a setup step with `inputs` would run: copse-notify's own stamp, read as copse-notify reads it.
+//! Whether a setup step with `inputs` would run: the stamp of copse-notify, compared as copse-notify compares it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::inputs::Moment;
 use super::paths::Unit;
 use crate::basic::clock;
-use crate::model::DirectoryKind;
-use crate::notify::args;
-use crate::notify::args::Invocation;
+use crate::generate::stamp;
+use crate::model::{DirectoryKind, Service, Text};
 use crate::notify::once;
 use crate::notify::once::Once;
-use crate::unit::effective::Definition;
-use crate::unit::parse;
+use crate::unit::Section;
+use crate::unit::effective::Definitions;
+use crate::unit::name::{GroupName, ProcessName};
 
 /// A step's stamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// When the step last succeeded, in microseconds since the epoch; zero where it never did.
+    /// When the step last succeeded, in microseconds since the epoch; zero if it never did.
     pub at: Moment,
-    /// It had this command, these inputs; `None` where that can't be known: with credentials, with variables in the
-    /// command, or where the stamp can't be read.
+    /// Whether it had this command and these inputs. `None` if that is unknown: with credentials, with variables in the
+    /// command, or if the stamp is unreadable.
     pub unchanged: Option<bool>,
 }
 
-/// The stamp of a step, by what its unit says; `None` where it keeps none.
-pub fn read(definition: &Definition, unit: Unit<'_>) -> Option<Stamp> {
-    let line = definition.values("Service", "ExecStart").last()?;
-    let (once, whole) = command(line, unit)?;
-    let credentials = |name: &&str| name.contains("Credential");
-    let credentials = definition.directives().map(|(_, name, _)| name).any(|name| credentials(&name));
-    let unchanged = if whole && !credentials { once::is_unchanged(&once) } else { None };
-    Some(Stamp { at: modified(&once.stamp), unchanged })
+/// The stamp of a step. `None` if it keeps none, or if pass-through or a drop-in replaces its command.
+pub fn read(
+    group: &GroupName,
+    step: &ProcessName,
+    service: &Service,
+    definitions: &Definitions<'_>,
+    unit: Unit<'_>,
+) -> Option<Stamp> {
+    let passed = |(section, name, _): &(Section, String, _)| *section == Section::Service && name == "ExecStart";
+    let replaced =
+        service.pass.0.iter().any(passed) || definitions.is_overridden(unit.name, Section::Service, "ExecStart");
+    if service.inputs.is_empty() || replaced {
+        return None;
+    }
+    let path = unit.base(DirectoryKind::State)?.join(stamp::directory(group, step)).join(stamp::FILE);
+    let definition = definitions.unit(unit.name)?;
+    let credentials = definition.directives().any(|(_, name, _)| name.contains("Credential"));
+    let once = if credentials { None } else { once(path.clone(), service, unit) };
+    Some(Stamp { at: modified(&path), unchanged: once.and_then(|once| once::is_unchanged(&once)) })
+}
+
+/// What the unit's `ExecStart=` runs. `None` if only systemd knows a part of it.
+fn once(stamp: PathBuf, service: &Service, unit: Unit<'_>) -> Option<Once> {
+    let text = |text: &Text| Some(OsString::from(unit.text(text)?));
+    let texts = |texts: &[Text]| texts.iter().map(text).collect::<Option<_>>();
+    let definitions = vec![stamp::definition(service).into()];
+    Some(Once { stamp, inputs: texts(&service.inputs)?, definitions, again: false, command: texts(&service.exec)? })
 }
 
 fn modified(path: &Path) -> Moment {
@@ -39,59 +58,65 @@ fn modified(path: &Path) -> Moment {
     modified.map_or(0, clock::since_epoch)
 }
 
-/// What an `ExecStart=` runs, if that is `copse-notify once`, and whether all of it is known.
-fn command(line: &str, unit: Unit<'_>) -> Option<(Once, bool)> {
-    let text = line.trim_start_matches(['-', ':', '+', '!', '@']);
-    let literal = line[..line.len() - text.len()].contains(':');
-    let words = parse::words(text).ok()?;
-    let whole = literal || words.iter().all(|word| !word.contains('$'));
-    let words: Option<Vec<OsString>> = words.iter().skip(1).map(|word| Some(specifiers(word, unit)?.into())).collect();
-    match args::parse(words?).ok()? {
-        Invocation::Once(once) => Some((once, whole)),
-        _ => None,
-    }
-}
-
-/// The text with its specifiers replaced; only those that copse writes are known.
-fn specifiers(text: &str, unit: Unit<'_>) -> Option<String> {
-    let (mut out, mut chars) = (String::new(), text.chars());
-    while let Some(c) = chars.next() {
-        if c != '%' {
-            out.push(c);
-            continue;
-        }
-        let specifier = chars.next()?;
-        let kind = DirectoryKind::ALL.into_iter().find(|kind| kind.specifier().ends_with(specifier));
-        match (specifier, kind) {
-            ('%', _) => out.push('%'),
-            ('n', _) => out.push_str(unit.name),
-            ('N', _) => out.push_str(unit.name.rsplit_once('.')?.0),
-            (_, Some(kind)) => out.push_str(unit.base(kind)?.to_str()?),
-            _ => return None,
-        }
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::basic::diagnostic::SourceFile;
     use crate::basic::scope::Scope;
+    use crate::generate;
+    use crate::generate::Options;
+    use crate::group_file::discover::Source;
+    use crate::model::{Context, Group};
+    use crate::notify::args;
+    use crate::notify::args::Invocation;
     use crate::unit::directives::Systemd;
+    use crate::unit::overrides::Overrides;
+    use crate::unit::strict;
+
+    const UNIT: Unit<'static> = Unit { name: "g-s.service", scope: Scope::System, systemd: Systemd::NEWEST };
+
+    fn group(rest: &str) -> Group {
+        let text =
+            format!("[process.p]\nexec = \"/bin/p\"\n[setup.s]\ninputs = [\"/etc/a%b\", \"/etc/{{unit}}\"]\n{rest}\n");
+        let file = SourceFile { path: "/etc/copse/g.toml".into(), text };
+        let source = Source { name: GroupName::new("g").unwrap(), file: file.into(), drop_ins: Vec::new() };
+        crate::model::read(&source, &Context { scope: Scope::System, cpus: 1 }).0.expect("a valid group")
+    }
+
+    /// The stamp, with a drop-in of an administrator for the step.
+    fn stamp(group: &Group, drop_in: &str) -> Option<Stamp> {
+        let tree = generate::generate(group, Options { systemd: Systemd::NEWEST, static_target: false });
+        let path = "/etc/systemd/system/g-s.service.d/x.conf".into();
+        let above = vec![Arc::new(SourceFile { path, text: drop_in.to_owned() })];
+        let overrides = Overrides { above, below: Vec::new() };
+        let (step, setup) = group.setup.first_key_value().unwrap();
+        read(&group.name, step, &setup.service, &Definitions::new(&tree, &overrides), UNIT)
+    }
 
     #[test]
-    fn the_command_is_read_as_systemd_would() {
-        let unit = Unit { name: "g-s.service", scope: Scope::System, systemd: Systemd::NEWEST };
-        let line = r#":/usr/bin/copse-notify once --stamp %S/copse/setup/g/s/stamp --input /etc/a%%b --definition 12 -- /bin/x "a $b""#;
-        let (once, whole) = command(line, unit).unwrap();
-        assert!(whole);
-        assert_eq!(once.stamp, Path::new("/var/lib/copse/setup/g/s/stamp"));
-        assert_eq!((once.inputs, once.definitions), (vec!["/etc/a%b".into()], vec!["12".into()]));
-        assert_eq!(once.command, ["/bin/x", "a $b"]);
-        let (_, whole) = command("/usr/bin/copse-notify once --stamp /s --input /i -- /bin/x ${A}", unit).unwrap();
-        assert!(!whole);
-        for line in ["/bin/x once", "", "/usr/bin/copse-notify wait --tcp a:1", "\"", "/usr/bin/copse-notify once %q"] {
-            assert_eq!(command(line, unit), None, "{line}");
-        }
+    fn it_is_the_stamp_of_the_generated_command() {
+        let group = group("exec = [\"/bin/x\", \"a $b\", \"{unit}\"]");
+        let tree = generate::generate(&group, Options { systemd: Systemd::NEWEST, static_target: false });
+        let line = tree.unit("g-s.service").unwrap().values(Section::Service, "ExecStart").next().unwrap();
+        let argv = strict::argv(line, |_| panic!("no variable")).unwrap();
+        let argv = argv.iter().skip(1).map(|word| word.replace("<S>", "/var/lib").replace("<n>", "g-s.service").into());
+        let Ok(Invocation::Once(expected)) = args::parse(argv.collect()) else { panic!("{line}") };
+        assert_eq!(
+            once("/var/lib/copse/setup/g/s/stamp".into(), &group.setup.first_key_value().unwrap().1.service, UNIT),
+            Some(expected)
+        );
+    }
+
+    #[test]
+    fn a_replaced_command_is_unknown() {
+        let never = Some(Stamp { at: 0, unchanged: Some(false) });
+        let plain = group("exec = \"/bin/x\"");
+        assert_eq!(stamp(&plain, "[Service]\nNice=1\n"), never);
+        assert_eq!(stamp(&plain, "[Service]\nExecStart=\nExecStart=/bin/y\n"), None);
+        assert_eq!(stamp(&plain, "[Service]\nLoadCredential=a\n"), Some(Stamp { at: 0, unchanged: None }));
+        assert_eq!(stamp(&group("exec = [\"/bin/x\", \"{env:A}\"]"), ""), Some(Stamp { at: 0, unchanged: None }));
+        assert_eq!(stamp(&group("exec = \"/bin/x\"\n[setup.s.service]\nExecStart = \"/bin/y\""), ""), None);
     }
 }

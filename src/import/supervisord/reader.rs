@@ -12,9 +12,7 @@ use super::python_format;
 use super::python_format::{Named, Wrong};
 use super::shlex;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
-
-/// What a service of systemd's, as supervisord is one, finds in its `PATH` (systemd.exec(5), "$PATH").
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::basic::scope::SEARCH_PATH;
 
 /// What is read so far.
 pub(super) struct Reader {

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
+use crate::basic::scope::SEARCH_PATH;
+
 /// A command ready to be exec'ed: what exec(2) gets, made before a fork.
 pub struct Program {
     /// Where it may be, in order.
@@ -49,15 +51,12 @@ impl Program {
     }
 }
 
-/// systemd's own default, for an environment without `$PATH`.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
-
 fn candidates(name: &OsStr) -> Vec<Vec<u8>> {
     let name = name.as_bytes();
     if name.contains(&b'/') || name.is_empty() {
         return vec![name.to_vec()];
     }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    let path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
     path.as_bytes()
         .split(|byte| *byte == b':')
         .map(|directory| match directory {

@@ -8,14 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
-use crate::basic::scope::Scope;
+use crate::basic::scope::{SEARCH_PATH, Scope};
 use crate::cli::files::polkit;
 use crate::group_file::discover::Source;
 use crate::model;
 use crate::model::{Group, Piece, Service, Text};
-
-/// systemd's own path, which a bare name is looked up in (systemd.service(5)).
-const SEARCHED: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Directives in whose presence a path means another file, or a user is made by systemd.
 const ELSEWHERE: [&str; 7] = [
@@ -161,9 +158,14 @@ impl Look<'_> {
     /// What is wrong with a program, if something is.
     fn program(&self, program: &str) -> Option<String> {
         if !program.contains('/') {
-            let anywhere = SEARCHED.iter().map(|directory| PathBuf::from(directory).join(program));
+            let anywhere = SEARCH_PATH.split(':').map(|directory| PathBuf::from(directory).join(program));
             let found = anywhere.map(|path| self.machine.at(&path)).any(|found| found != Found::Nothing);
-            return (!found).then(|| format!("there is no program `{program}` in {}", SEARCHED[..4].join(", ")));
+            return (!found).then(|| {
+                format!(
+                    "there is no program `{program}` in {}",
+                    SEARCH_PATH.split(':').take(4).collect::<Vec<_>>().join(", ")
+                )
+            });
         }
         match self.machine.at(Path::new(program)) {
             Found::Nothing => Some(format!("there is no program `{program}`")),
