@@ -86,7 +86,7 @@ fn a_users_run_that_is_killed_is_cleared_up_after(m: &Machine) {
 fn killed(scope: &impl Scope, path: &str) {
     scope.machine().write(
         path,
-        "a: trap 'touch /tmp/run-stopped-well; exit 0' TERM; while :; do sleep 0.1; done\nb: sleep infinity\n",
+        "a: trap ': >/tmp/run-stopped-well; exit 0' TERM; while :; do sleep 0.1; done\nb: sleep infinity\n",
     );
     let run = Run::ready(scope, &["copse", "run", path]);
     let group = run.group.clone();
