@@ -30,7 +30,9 @@ fn comparable(text: &str) -> Vec<String> {
         let words = line.split_whitespace().map(|word| if number(word) { "N" } else { word });
         let mut words: Vec<&str> = words.collect();
         words.dedup_by(|one, other| *one == "N" && other == &"N");
-        lines.push(words.join(" "));
+        // How long it took is only printed where it took a noticeable time.
+        let line = words.join(" ");
+        lines.push(line.strip_suffix(", N").unwrap_or(&line).to_owned());
     }
     lines
 }
