@@ -3,6 +3,7 @@
 pub mod dotenv;
 pub mod group_file;
 pub mod procfile;
+mod shlex;
 pub mod supervisord;
 pub mod validate;
 

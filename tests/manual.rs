@@ -458,10 +458,9 @@ fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
         if let Some(sentence) = kind.sentence() {
             table += &format!("{}\n", roff(&sentence));
         }
-        // Options of which the same is to be said have one entry.
-        for rows in kind.rows.chunk_by(|one, next| one.sentence() == next.sentence()) {
-            let options: Vec<String> = rows.iter().map(|row| format!("\\fB{}\\fR", roff(row.option))).collect();
-            table += &format!(".TP\n{}\n{}\n", options.join(", "), roff(&rows[0].sentence()));
+        for row in kind.rows {
+            let options: Vec<String> = row.options().map(|option| format!("\\fB{}\\fR", roff(option))).collect();
+            table += &format!(".TP\n{}\n{}\n", options.join(", "), roff(&row.sentence()));
         }
     }
     let (before, rest) = IMPORT.split_once(".\\\" The table.\n").unwrap();

@@ -1,9 +1,9 @@
 //! `.env` files, as foreman reads them and as their authors mean them.
 //!
-//! Nobody wrote down what a `.env` file is. foreman takes `NAME=` and everything behind it, less one pair of quotes round
-//! the whole; honcho splits the line as a shell would, and joins the words again; the `dotenv` libraries know comments
-//! behind a value, blanks round the `=`, and `export`. People write files for each of them. Here a line is read as its
-//! author means it; where foreman or honcho would have read it otherwise ([`tools`]), a diagnostic says so.
+//! There is no specification. foreman reads `NAME=` and all that follows, without one pair of quotes around it; honcho
+//! splits the line as a shell would, and joins the words again; the `dotenv` libraries have comments after a value, blanks
+//! around the `=`, and `export`. A line is read here as its author means it, and a diagnostic reports if foreman or honcho
+//! would have read it differently ([`dialects`]).
 
 mod dialects;
 
@@ -14,77 +14,73 @@ use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, Source
 use crate::model::{LONGEST_WORD, is_variable};
 use crate::unit::environment_file::can_hold;
 
-/// A variable and its value.
+/// A variable that systemd accepts, with a value that an environment file can hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name, which systemd takes.
     pub name: String,
-    /// Its value, which an environment file can hold.
     pub value: String,
 }
 
-/// What a `.env` file says.
+/// The content of a `.env` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DotEnv {
-    /// Each variable once, with its last value, in the order in which they first stand.
+    /// Each with its last value, in the order in which they first appear.
     pub variables: Vec<Variable>,
-    /// What was left out, or read otherwise than by foreman. No value is in it, not even in the excerpt: they may be
-    /// secrets.
+    /// Ignored lines, and differences to foreman and honcho. Values may be secrets: none is in a message or an excerpt.
     pub diagnostics: Diagnostics,
 }
 
 /// Reads a `.env` file. Nothing in it is an error.
 pub fn read(file: &Arc<SourceFile>) -> DotEnv {
-    let mut found = DotEnv::default();
-    let mut by_honcho: Option<(SourceLocation, Vec<&str>)> = None;
-    let shown = shown(file);
-    for ((_, line), (place, _)) in lines(file).zip(lines(&shown)) {
-        let mut say = |code, message| found.diagnostics.push(Diagnostic::new(code, &place, message));
-        let of_honcho = dialects::of_honcho(line);
-        if of_honcho.is_err() {
-            say(
-                Code::Otherwise,
-                "honcho refuses the file: a quote isn't closed, or nothing is behind a `\\`".to_owned(),
-            );
+    let mut env = DotEnv::default();
+    let mut by_honcho: Option<(SourceLocation, Vec<String>)> = None;
+    let shown = without_values(file);
+    for ((_, line), (location, _)) in lines(file).zip(lines(&shown)) {
+        let honcho = dialects::honcho(line);
+        if let Err(reason) = honcho {
+            let message = format!("honcho refuses the file: {reason}");
+            env.diagnostics.push(Diagnostic::new(Code::Otherwise, &location, message));
         }
         let (name, value) = match assignment(line) {
-            Ok(Some(meant)) => meant,
+            Ok(Some(variable)) => variable,
             Ok(None) => continue,
-            Err(why) => {
-                say(Code::LeftOut, why);
+            Err(message) => {
+                env.diagnostics.push(Diagnostic::new(Code::LeftOut, &location, message));
                 continue;
             }
         };
-        match dialects::of_foreman(line) {
-            None => say(Code::Otherwise, format!("`{name}` is taken; foreman leaves the line out")),
-            Some((_, other)) if other != value => {
-                let what = "without the blanks, quotes or comment that foreman takes for a part of it";
-                say(Code::Otherwise, format!("`{name}` is read {what}"));
-            }
-            Some(_) => {}
+        let foreman = match dialects::foreman(line) {
+            None => Some("; foreman ignores this line"),
+            Some((_, other)) if other != value => Some(" without the blanks, quotes or comment that foreman keeps"),
+            Some(_) => None,
+        };
+        if let Some(difference) = foreman {
+            let message = format!("`{name}` is read{difference}");
+            env.diagnostics.push(Diagnostic::new(Code::Otherwise, &location, message));
         }
-        if of_honcho.is_ok_and(|other| other != Some((name.to_owned(), value.clone()))) {
-            let (_, names) = by_honcho.get_or_insert_with(|| (place, Vec::new()));
+        if honcho.is_ok_and(|other| other != Some((name.to_owned(), value.clone()))) {
+            let (_, names) = by_honcho.get_or_insert_with(|| (location, Vec::new()));
+            let name = format!("`{name}`");
             if !names.contains(&name) {
                 names.push(name);
             }
         }
-        set(&mut found.variables, name, value);
+        set(&mut env.variables, name, value);
     }
-    // One for all: honcho reads what isn't quoted without its blanks, and many files are full of it.
-    if let Some((place, names)) = by_honcho {
-        let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    // One for all: honcho joins the words of each value without quotes, and many files are full of those.
+    if let Some((location, names)) = by_honcho {
         let message = format!(
-            "honcho reads {} otherwise: it takes quotes, backslashes, blanks and `#` in a value as a shell does, joins the words, and leaves what is empty out",
+            "honcho reads {} differently: it handles quotes, backslashes, blanks and `#` as a shell does, joins the words, \
+             and ignores empty values",
             names.join(", ")
         );
-        found.diagnostics.push(Diagnostic::new(Code::Otherwise, place, message));
+        env.diagnostics.push(Diagnostic::new(Code::Otherwise, location, message));
     }
-    found
+    env
 }
 
-/// The file as an excerpt may show it: with the names of variables, and nothing else.
-fn shown(file: &Arc<SourceFile>) -> Arc<SourceFile> {
+/// The file as excerpts may show it: the names of the variables.
+fn without_values(file: &Arc<SourceFile>) -> Arc<SourceFile> {
     let line = |line: &str| match line.split_once('=') {
         _ if line.trim().is_empty() => String::new(),
         Some((name, _)) if name.split_whitespace().all(is_variable) => format!("{name}=…"),
@@ -94,7 +90,7 @@ fn shown(file: &Arc<SourceFile>) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: file.path.clone(), text })
 }
 
-/// Puts a variable in, in place of the one of its name.
+/// Sets a variable, in the place of the one with its name.
 pub fn set(variables: &mut Vec<Variable>, name: &str, value: String) {
     match variables.iter_mut().find(|variable| variable.name == name) {
         Some(variable) => variable.value = value,
@@ -102,31 +98,29 @@ pub fn set(variables: &mut Vec<Variable>, name: &str, value: String) {
     }
 }
 
-/// The variable of a line and what its author means it to be; `None` for a blank line or a comment.
+/// The variable of a line, as its author means it; `None` for a blank line or a comment.
 fn assignment(line: &str) -> Result<Option<(&str, String)>, String> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
     let exported = line.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t']));
-    let Some((name, written)) = exported.unwrap_or(line).split_once('=') else {
-        return Err("not `NAME=value`: left out".to_owned());
+    let is_text = |(name, _): &(&str, &str)| name.trim().chars().any(|c| c.is_whitespace() || "'\"$".contains(c));
+    let Some((name, written)) = exported.unwrap_or(line).split_once('=').filter(|pair| !is_text(pair)) else {
+        return Err("not `NAME=value`, ignoring the line".to_owned());
     };
-    let name = name.trim();
-    if !is_variable(name) {
-        return Err(match name.chars().any(|c| c.is_whitespace() || "'\"$".contains(c)) {
-            true => "not `NAME=value`: left out".to_owned(),
-            false => format!("`{name}` can't be a variable's name: left out (letters, digits and `_`)"),
-        });
-    }
-    let value = value(written);
-    match can_hold(&value) && name.len() + 1 + value.len() < LONGEST_WORD {
-        true => Ok(Some((name, value))),
-        false => Err(format!("`{name}` holds more than an environment can carry: left out")),
-    }
+    let (name, value) = (name.trim(), value(written));
+    let reason = if !is_variable(name) {
+        format!("`{name}` is not a variable name (letters, digits and `_`)")
+    } else if !can_hold(&value) || name.len() + 1 + value.len() >= LONGEST_WORD {
+        format!("the value of `{name}` does not fit into an environment")
+    } else {
+        return Ok(Some((name, value)));
+    };
+    Err(format!("{reason}, ignoring the line"))
 }
 
-/// A value as it is meant: what stands behind the `=`.
+/// The value that the text after the `=` means.
 fn value(written: &str) -> String {
     let trimmed = written.trim();
     if let Some(inner) = trimmed.strip_prefix('\'').and_then(|rest| quoted(rest, '\'')) {
@@ -135,24 +129,23 @@ fn value(written: &str) -> String {
     if let Some(inner) = trimmed.strip_prefix('"').and_then(|rest| quoted(rest, '"')) {
         return unescaped(inner);
     }
-    // A `#` in the middle of a word, or at once behind the `=`, is a part of it.
+    // A `#` within a word, or directly after the `=`, begins no comment.
     let comment = written.match_indices('#').map(|(at, _)| at).find(|at| written[..*at].ends_with([' ', '\t']));
     written[..comment.unwrap_or(written.len())].trim().to_owned()
 }
 
-/// What stands between the quotes: `rest` up to the first of them behind which nothing but a comment comes. A quote in
-/// the middle of the value (`'it's'`, JSON) doesn't end it.
+/// The text up to the first quote that only a comment follows. A quote within the value (`'it's'`, JSON) does not end it.
 fn quoted(rest: &str, quote: char) -> Option<&str> {
     let ends = |at: &usize| {
-        let behind = &rest[at + 1..];
-        behind.is_empty() || behind.starts_with([' ', '\t']) && behind.trim_start().starts_with('#')
+        let after = &rest[at + 1..];
+        after.is_empty() || after.starts_with([' ', '\t']) && after.trim_start().starts_with('#')
     };
     let escaped =
         |at: &usize| quote == '"' && rest[..*at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
     rest.match_indices(quote).map(|(at, _)| at).find(|at| ends(at) && !escaped(at)).map(|at| &rest[..at])
 }
 
-/// `\n` is a newline; of another character behind a `\` only the character stays.
+/// `\n` is a newline; another escaped character is itself.
 fn unescaped(inner: &str) -> String {
     let mut value = String::with_capacity(inner.len());
     let mut chars = inner.chars();
@@ -209,8 +202,8 @@ mod tests {
 
     #[test]
     fn what_foreman_reads_otherwise_is_remarked() {
-        let otherwise = "`A` is read without the blanks, quotes or comment that foreman takes for a part of it";
-        let left_out = "`A` is taken; foreman leaves the line out";
+        let otherwise = "`A` is read without the blanks, quotes or comment that foreman keeps";
+        let left_out = "`A` is read; foreman ignores this line";
         for (line, value, remark) in [
             ("A=bar # comment", "bar", otherwise),
             ("A=bar\t# comment", "bar", otherwise),
@@ -234,22 +227,24 @@ mod tests {
         let said: Vec<String> = found.diagnostics.iter().map(Diagnostic::line).collect();
         assert_eq!(said.len(), 1);
         assert!(
-            said[0].starts_with("/srv/.env:2:1: note[works-otherwise]: honcho reads `B`, `D` otherwise:"),
+            said[0].starts_with("/srv/.env:2:1: note[works-otherwise]: honcho reads `B`, `D` differently:"),
             "{said:?}"
         );
         let found = read(&file("A=it's\n"));
-        assert!(found.diagnostics.iter().any(|found| found.message.starts_with("honcho refuses the file")));
+        assert!(
+            found.diagnostics.iter().any(|found| found.message == "honcho refuses the file: a quote is not closed")
+        );
     }
 
     #[test]
     fn what_is_no_assignment_is_left_out_and_its_text_isnt_repeated() {
         for (line, remark) in [
-            ("lol$wut", "not `NAME=value`: left out"),
-            ("source secret=x", "not `NAME=value`: left out"),
-            ("A.B=x", "`A.B` can't be a variable's name: left out (letters, digits and `_`)"),
-            ("1A=x", "`1A` can't be a variable's name: left out (letters, digits and `_`)"),
-            ("A=a\0b", "`A` holds more than an environment can carry: left out"),
-            ("A=\u{fffe}", "`A` holds more than an environment can carry: left out"),
+            ("lol$wut", "not `NAME=value`, ignoring the line"),
+            ("source secret=x", "not `NAME=value`, ignoring the line"),
+            ("A.B=x", "`A.B` is not a variable name (letters, digits and `_`), ignoring the line"),
+            ("1A=x", "`1A` is not a variable name (letters, digits and `_`), ignoring the line"),
+            ("A=a\0b", "the value of `A` does not fit into an environment, ignoring the line"),
+            ("A=\u{fffe}", "the value of `A` does not fit into an environment, ignoring the line"),
         ] {
             assert_eq!(only(line), (Vec::new(), vec![remark.to_owned()]), "{line:?}");
         }
@@ -266,8 +261,8 @@ mod tests {
     fn a_diagnostic_shows_the_name_and_no_value() {
         let found = read(&file("A=1\r\n\r\nexport B=secret\r\nC=x#1\nsecret\n"));
         let lines: Vec<String> = found.diagnostics.iter().map(Diagnostic::line).collect();
-        assert_eq!(lines[0], "/srv/.env:3:1: note[works-otherwise]: `B` is taken; foreman leaves the line out");
-        assert_eq!(lines[1], "/srv/.env:5:1: warning[left-out]: not `NAME=value`: left out");
+        assert_eq!(lines[0], "/srv/.env:3:1: note[works-otherwise]: `B` is read; foreman ignores this line");
+        assert_eq!(lines[1], "/srv/.env:5:1: warning[left-out]: not `NAME=value`, ignoring the line");
         assert!(lines.iter().all(|line| !line.contains("secret")));
         for diagnostic in found.diagnostics.iter() {
             let At::Location(SourceLocation { file, .. }) = &diagnostic.at else { panic!("{diagnostic:?}") };

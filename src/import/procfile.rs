@@ -1,7 +1,7 @@
 //! Procfiles, as foreman and honcho read them.
 //!
-//! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.90, and on honcho/environ.py of honcho 2.0,
-//! which agree but for what is said below.
+//! Rests on lib/foreman/procfile.rb and lib/foreman/engine.rb of foreman 0.90, and on honcho/environ.py of honcho 2.0; a
+//! diagnostic reports where they differ.
 
 mod foreman;
 mod shell;
@@ -11,6 +11,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use self::shell::uses;
 use super::dotenv::Variable;
 use super::group_file::{GroupFile, Table, Value};
 use super::lines;
@@ -18,55 +19,49 @@ use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, Source
 use crate::basic::scope::Scope;
 use crate::model;
 use crate::model::Text;
-use crate::unit::name::ProcessName;
-
-use self::shell::Command;
 
 /// A line `NAME: COMMAND`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The name as it stands there.
+pub struct ProcfileLine {
     pub name: String,
-    /// The command, a line for `/bin/sh`.
+    /// A line for `/bin/sh`.
     pub command: String,
-    /// Its line.
-    pub place: SourceLocation,
+    pub location: SourceLocation,
 }
 
-impl Entry {
-    fn otherwise(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::Otherwise, &self.place, message)
+impl ProcfileLine {
+    fn note(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Code::Otherwise, &self.location, message)
     }
 }
 
-/// The entries of a Procfile, and what is to be said of lines that are none; of comments and empty lines it is nothing.
-pub fn read(file: &Arc<SourceFile>) -> (Vec<Entry>, Diagnostics) {
-    let (mut entries, mut diagnostics) = (Vec::new(), Diagnostics::default());
-    for (place, line) in lines(file) {
-        let bare = line.trim();
-        if bare.is_empty() || bare.starts_with('#') {
+/// The processes of a Procfile, and diagnostics for lines that are neither a process nor a comment.
+pub fn read(file: &Arc<SourceFile>) -> (Vec<ProcfileLine>, Diagnostics) {
+    let (mut found, mut diagnostics) = (Vec::new(), Diagnostics::default());
+    for (location, line) in lines(file) {
+        if line.trim().is_empty() || line.trim().starts_with('#') {
             continue;
         }
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
-        let why = match line.split_once(':').filter(|(name, _)| is_name(name)) {
-            None => "not `NAME: COMMAND`: left out, as foreman does".to_owned(),
-            Some((name, command)) if command.trim().is_empty() => format!("`{name}` has no command: left out"),
+        let reason = match line.split_once(':').filter(|(name, _)| is_name(name)) {
+            None => "not `NAME: COMMAND`, ignoring the line, as foreman does".to_owned(),
+            Some((name, command)) if command.trim().is_empty() => format!("`{name}` has no command, ignoring the line"),
             Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_WORD => {
-                format!("`{name}` has a command that no process can be given: left out")
+                format!("the command of `{name}` has a NUL or is too long to be executed, ignoring the line")
             }
             Some((name, command)) => {
-                entries.push(Entry { name: name.to_owned(), command: trimmed(command).to_owned(), place });
+                found.push(ProcfileLine { name: name.to_owned(), command: trimmed(command).to_owned(), location });
                 continue;
             }
         };
-        diagnostics.push(Diagnostic::new(Code::LeftOut, place, why));
+        diagnostics.push(Diagnostic::new(Code::LeftOut, location, reason));
     }
-    (entries, diagnostics)
+    (found, diagnostics)
 }
 
-/// The command without blanks at its ends, but for one behind a backslash, which is no blank to a shell.
+/// The command without blanks at its ends, but with an escaped one, which is part of a word.
 fn trimmed(command: &str) -> &str {
     let command = command.trim_start();
     let bare = command.trim_end();
@@ -75,12 +70,10 @@ fn trimmed(command: &str) -> &str {
     &command[..bare.len() + next]
 }
 
-/// How many instances of each process, as in foreman's `--formation`.
+/// The number of instances of each process, as in foreman's `--formation`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formation {
-    /// Those named, with their numbers.
     named: Vec<(String, u16)>,
-    /// The number of all others.
     others: u16,
 }
 
@@ -91,68 +84,66 @@ impl Default for Formation {
 }
 
 impl Formation {
-    /// Reads `web=2,worker=4`. With one, what it doesn't name isn't run, unless `all=N` says otherwise.
+    /// Reads `web=2,worker=4`. Other processes have no instance, or N with `all=N`.
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// A message on what is wrong.
     pub fn new(text: &str) -> Result<Self, String> {
         let mut formation = Self { named: Vec::new(), others: 0 };
         for pair in text.split(',').map(str::trim) {
             let number =
                 pair.split_once('=').and_then(|(name, number)| Some((name.trim(), number.trim().parse().ok()?)));
             match number {
-                Some((_, 1000..)) => return Err(format!("`{pair}` are more than 999 instances")),
+                Some((_, 1000..)) => return Err(format!("`{pair}` has more than 999 instances")),
                 Some(("all", number)) => formation.others = number,
                 Some((name, number)) if !name.is_empty() => formation.named.push((name.to_owned(), number)),
-                _ => return Err(format!("`{pair}` isn't `NAME=NUMBER`")),
+                _ => return Err(format!("`{pair}` is not `NAME=NUMBER`")),
             }
         }
         Ok(formation)
     }
 
-    /// How many of this process. `release` runs unless it is named with 0.
+    /// The number of instances of a process. `release` runs unless its number is 0: the others rely on it.
     pub fn of(&self, process: &str) -> u16 {
         let last = self.named.iter().rfind(|(name, _)| name == process);
-        // A release isn't scaled: it is what all the others need to have run.
         last.map_or(if process == RELEASE { 1 } else { self.others }, |(_, number)| *number)
     }
 
-    /// A name in it that is none of `known`.
+    /// A name that is not among `known`.
     pub fn unknown<'f>(&'f self, known: impl Iterator<Item = &'f str> + Clone) -> Option<&'f str> {
         self.named.iter().map(|(name, _)| name.as_str()).find(|name| !known.clone().any(|known| known == *name))
     }
 }
 
-/// What a Procfile doesn't say itself.
+/// What the Procfile does not hold.
 #[derive(Debug, Clone)]
-pub struct Surroundings<'a> {
-    /// How many of each.
+pub struct Settings<'a> {
     pub formation: &'a Formation,
-    /// The first port; each process's own begins a hundred later than the one's before.
+    /// The first port. The ports of the next process begin a hundred later.
     pub port: u16,
-    /// The variables of `.env` files. `PORT` isn't one of them: it is the first port.
+    /// The variables of `.env` files, without `PORT`.
     pub variables: &'a [Variable],
-    /// The absolute path of a file that has the variables; without, the group file gets them.
+    /// The absolute path of a file for the variables; without one, the group file holds them.
     pub environment_file: Option<&'a Path>,
-    /// Where the processes run: the Procfile's directory, absolute.
+    /// The absolute path of the directory that the processes run in.
     pub directory: &'a Path,
-    /// The environment has a `PATH` of its own. systemd looks for a program in another; a shell looks there.
+    /// Whether the environment has a `PATH`, in which a shell searches programs, and systemd does not.
     pub search_path: bool,
 }
 
-/// The first port when nobody names one: foreman's and honcho's.
+/// The default of the first port, for foreman and honcho.
 pub const PORT: u16 = 5000;
 
-/// The distance of two processes' ports.
+/// The distance between the ports of two processes.
 const PORTS: usize = 100;
 
-/// The name of the entry that is no process: what Heroku runs once before each release, migrations for instance.
+/// The process that Heroku runs once before each release, for example for migrations.
 const RELEASE: &str = "release";
 
-/// The first port that these variables say, or else [`PORT`].
+/// The first port of these variables, or [`PORT`].
 ///
 /// # Errors
-/// What `PORT` says that is no port.
+/// The value of `PORT`, if it is not a port.
 pub fn first_port(variables: &[Variable]) -> Result<u16, &str> {
     match variables.iter().find(|variable| variable.name == "PORT") {
         None => Ok(PORT),
@@ -160,146 +151,108 @@ pub fn first_port(variables: &[Variable]) -> Result<u16, &str> {
     }
 }
 
-/// Makes of a [`group`] one that stays: started at boot, its processes started again however they end, as
-/// `foreman export` has it.
+/// Makes a [`group`] permanent: it is started at boot, and its processes are always restarted, as by `foreman export`.
 pub fn installed(file: &mut GroupFile, procfile: &Path, scope: Scope) {
     file.group.comment(format!("Imported from {}.", procfile.display()));
-    let target = match scope {
-        Scope::System => "multi-user.target",
-        Scope::User => "default.target",
-    };
-    file.group.set("wanted-by", vec![target]);
+    file.group.set("wanted-by", vec![if scope == Scope::System { "multi-user.target" } else { "default.target" }]);
     file.defaults.set("restart", "always");
     if scope == Scope::System {
-        file.defaults.comment("They run as root; `user = \"…\"` names somebody else.");
+        file.defaults.comment("The processes run as root; set `user` to change that.");
     }
 }
 
-/// What the entries of a Procfile become.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
-    /// The group file.
     pub file: GroupFile,
-    /// The name that each entry has there, by its place among the entries; `None` for one that isn't in the formation.
+    /// The name in the group file for each line, if the formation has it.
     pub names: Vec<Option<String>>,
-    /// What isn't as it was.
+    /// What behaves differently.
     pub diagnostics: Diagnostics,
 }
 
-/// The group that these entries are.
-pub fn group(entries: &[Entry], around: &Surroundings<'_>) -> Imported {
-    let mut file = GroupFile::default();
-    let (mut names, mut diagnostics) = (Vec::new(), Diagnostics::default());
-    defaults(&mut file.defaults, around);
-    for (index, entry) in entries.iter().enumerate() {
-        let number = around.formation.of(&entry.name);
-        if number == 0 {
-            file.group.comment(format!("Not in the formation, and so not here: {}: {}", entry.name, entry.command));
-            names.push(None);
-            continue;
-        }
-        let setup = entry.name == RELEASE;
-        let name = name(&entry.name, &file);
-        if name.as_str() != entry.name {
-            diagnostics.push(entry.otherwise(format!("`{}` is called `{name}` here", entry.name)));
-        }
-        let table = if setup { file.setup(name.as_str()) } else { file.process(name.as_str()) };
-        command(table, &entry.command, around);
-        if let Some(why) = foreman::differs(&entry.command, around.variables) {
-            diagnostics.push(entry.otherwise(why));
-        }
-        if setup {
-            table.comment("Runs to its end before the processes start.");
-        }
-        port(table, entry, index, setup, around, &mut diagnostics);
-        if number > 1 && setup {
-            diagnostics.push(entry.otherwise("`release` runs once, not several times at once"));
-        } else if number > 1 {
-            table.set("instances", i64::from(number));
-        }
-        own_name(table, entry, !setup && number > 1);
-        names.push(Some(name.to_string()));
-    }
-    Imported { file, names, diagnostics }
+/// The group of these processes.
+pub fn group(lines: &[ProcfileLine], settings: &Settings<'_>) -> Imported {
+    let (mut file, mut diagnostics) = (GroupFile::default(), Diagnostics::default());
+    set_defaults(&mut file.defaults, settings);
+    let names =
+        lines.iter().enumerate().map(|(index, line)| member(&mut file, line, index, settings, &mut diagnostics));
+    Imported { names: names.collect(), file, diagnostics }
 }
 
-/// What all processes have in common.
-fn defaults(table: &mut Table, around: &Surroundings<'_>) {
-    let directory = Text::literal(around.directory.display().to_string());
-    table.set("working-directory", model::spelled(&directory).unwrap_or_default());
-    match around.environment_file {
-        Some(path) => {
-            let path = Text::literal(path.display().to_string());
-            table.set("environment-file", model::spelled(&path).unwrap_or_default());
-        }
-        None => around.variables.iter().for_each(|variable| {
-            let value = model::spelled(&Text::literal(variable.value.as_str()));
-            table.table("environment").set(&variable.name, value.unwrap_or_default());
+/// Adds the process or setup step of a line, and returns its name.
+fn member(
+    file: &mut GroupFile,
+    line: &ProcfileLine,
+    index: usize,
+    settings: &Settings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<String> {
+    let number = settings.formation.of(&line.name);
+    if number == 0 {
+        file.group.comment(format!("Not in the formation: {}: {}", line.name, line.command));
+        return None;
+    }
+    let setup = line.name == RELEASE;
+    let name = name(&line.name, file);
+    if name != line.name {
+        diagnostics.push(line.note(format!("`{}` is imported as `{name}`", line.name)));
+    }
+    if let Some(difference) = foreman::difference(&line.command, settings.variables) {
+        diagnostics.push(line.note(difference));
+    }
+    let table = if setup { file.setup(&name) } else { file.process(&name) };
+    set_command(table, &line.command, settings);
+    if setup {
+        table.comment("Completes before the processes start.");
+    }
+    let port = usize::from(settings.port) + index * PORTS;
+    if port + usize::from(number) - 1 > usize::from(u16::MAX) {
+        diagnostics.push(line.note(format!("`{}` has no port: {port} is too high", line.name)));
+    } else if !setup {
+        table.set("port", i64::try_from(port).unwrap_or_default());
+    } else if uses(&line.command, "PORT") {
+        // A setup step accepts no `port`.
+        table.table("environment").set("PORT", i64::try_from(port).unwrap_or_default());
+    }
+    if number > 1 && setup {
+        diagnostics.push(line.note("`release` runs once, not several times in parallel"));
+    } else if number > 1 {
+        table.set("instances", i64::from(number));
+    }
+    // The names of the process for foreman and honcho, which hardly any command uses.
+    for variable in ["PS", "HONCHO_PROCESS_NAME"].into_iter().filter(|variable| uses(&line.command, variable)) {
+        let number = if number > 1 && !setup { "{instance}" } else { "1" };
+        table.table("environment").set(variable, format!("{}.{number}", line.name));
+    }
+    Some(name)
+}
+
+fn set_defaults(table: &mut Table, settings: &Settings<'_>) {
+    let spelled = |text: String| model::spelled(&Text::literal(text)).unwrap_or_default();
+    table.set("working-directory", spelled(settings.directory.display().to_string()));
+    match settings.environment_file {
+        Some(path) => table.set("environment-file", spelled(path.display().to_string())),
+        None => settings.variables.iter().for_each(|variable| {
+            table.table("environment").set(&variable.name, spelled(variable.value.clone()));
         }),
     }
 }
 
-/// A name that a process can have here and no other has yet.
-fn name(written: &str, file: &GroupFile) -> ProcessName {
+/// A free name that a process may have.
+fn name(written: &str, file: &GroupFile) -> String {
     let lower = written.to_ascii_lowercase();
-    let begins = lower.trim_start_matches(['_', '-']);
-    let stem = if begins.is_empty() { "process" } else { begins };
+    let stem = Some(lower.trim_start_matches(['_', '-'])).filter(|stem| !stem.is_empty()).unwrap_or("process");
     let taken = |name: &str| file.setup.iter().chain(&file.processes).any(|(other, _)| other == name);
     let mut numbered = (2..).map(|number: usize| format!("{stem}-{number}"));
-    let free = std::iter::once(stem.to_owned()).chain(&mut numbered).find(|name| !taken(name)).unwrap_or_default();
-    ProcessName::new(&free).expect("letters, digits, `_` and `-`, of which the last two don't come first")
+    std::iter::once(stem.to_owned()).chain(&mut numbered).find(|name| !taken(name)).unwrap_or_default()
 }
 
-fn command(table: &mut Table, written: &str, around: &Surroundings<'_>) {
-    let by_name = |words: &[Text]| !words.first().is_some_and(|program| program.leading().contains('/'));
-    let words = match shell::read(written) {
-        Command::Words(words) if around.search_path && by_name(&words) => None,
-        Command::Words(words) => Value::command(&words),
-        Command::Script => None,
-    };
-    match words {
+fn set_command(table: &mut Table, command: &str, settings: &Settings<'_>) {
+    let by_path = |words: &Vec<Text>| words.first().is_some_and(|program| program.leading().contains('/'));
+    let words = shell::words(command).filter(|words| !settings.search_path || by_path(words));
+    match words.and_then(|words| Value::command(&words)) {
         Some(words) => table.set("exec", words),
-        None => table.set("shell", model::spelled(&Text::literal(written)).unwrap_or_default()),
+        None => table.set("shell", model::spelled(&Text::literal(command)).unwrap_or_default()),
     }
-}
-
-fn port(
-    table: &mut Table,
-    entry: &Entry,
-    index: usize,
-    setup: bool,
-    around: &Surroundings<'_>,
-    diagnostics: &mut Diagnostics,
-) {
-    let port = usize::from(around.port) + index * PORTS;
-    let last = port + usize::from(around.formation.of(&entry.name)) - 1;
-    let Ok(port) = i64::try_from(port) else { return };
-    match last {
-        0 | 65_536.. => diagnostics.push(entry.otherwise(format!("`{}` has no port: {port} is none", entry.name))),
-        // A step takes no `port`, and hardly needs one.
-        _ if setup && !names(&entry.command, "PORT") => {}
-        _ if setup => table.table("environment").set("PORT", port),
-        _ => table.set("port", port),
-    }
-}
-
-/// `$PS`, foreman's name for a process, and honcho's: hardly anything asks for them.
-fn own_name(table: &mut Table, entry: &Entry, instances: bool) {
-    let number = if instances { "{instance}" } else { "1" };
-    for variable in ["PS", "HONCHO_PROCESS_NAME"].into_iter().filter(|variable| names(&entry.command, variable)) {
-        table.table("environment").set(variable, format!("{}.{number}", entry.name));
-    }
-}
-
-/// Whether the name of a variable goes on with this character: to a shell there are no other letters than ASCII's.
-fn goes_on(c: char) -> bool {
-    c == '_' || c.is_ascii_alphanumeric()
-}
-
-/// Whether the command names this variable.
-fn names(command: &str, variable: &str) -> bool {
-    command.split('$').skip(1).any(|behind| {
-        let name = behind.strip_prefix('{').unwrap_or(behind);
-        name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(goes_on))
-    })
 }

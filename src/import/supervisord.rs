@@ -1,13 +1,10 @@
-//! supervisord's files.
+//! supervisord's files, read as supervisord 4 reads them.
 
 pub mod config;
 pub mod configparser;
 mod datatypes;
-pub mod expanded;
-pub mod glob;
 pub mod options;
 mod program;
 pub mod python_format;
-mod reader;
-mod shlex;
+pub mod reader;
 pub mod translate;

@@ -47,7 +47,7 @@ fn supervisor_itself_reads_what_is_imported(m: &Machine) {
     let mut tried = 0;
     for (input, said) in inputs.iter().zip(&said) {
         let imported = input.import();
-        // Python 3.14 and what came before it don't agree on where a comment begins; the import says so.
+        // Python 3.14 and earlier releases do not agree on where a comment begins; the import reports it.
         if imported.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("Python 3.14")) {
             continue;
         }

@@ -56,7 +56,7 @@ fn a_formation_that_makes_no_sense_runs_nothing() {
     let arguments = ["run", "--formation", "web=2,worker"];
     let ran: Ran = Command::new(env!("CARGO_BIN_EXE_copse")).args(arguments).output().unwrap().into();
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains("`worker` isn't `NAME=NUMBER`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`worker` is not `NAME=NUMBER`"), "{}", ran.stderr);
 }
 
 const SUPERVISORD: &str = "\
@@ -99,7 +99,7 @@ fn import_prints_a_group_file_and_its_exit_says_whether_that_is_all() {
     fs::write(root.path("bad.conf"), "[program:web]\ncommand=date +%Y\n").unwrap();
     let failed = import(&["bad.conf"]);
     assert_eq!((failed.status, &*failed.stdout), (1, ""), "{failed:?}");
-    assert!(failed.stderr.contains("error[not-imported]: `command`: `%Y` isn't"), "{failed:?}");
+    assert!(failed.stderr.contains("error[not-imported]: `command`: `%Y` is not a supported"), "{failed:?}");
     assert_eq!(import(&["missing.conf"]).status, 1);
     assert_eq!(import(&[]).status, 2);
 }

@@ -15,7 +15,7 @@ use copse::group_file::discover::Source;
 use copse::import::dotenv;
 use copse::import::dotenv::Variable;
 use copse::import::procfile;
-use copse::import::procfile::{Entry, Formation, Surroundings};
+use copse::import::procfile::{Formation, ProcfileLine, Settings};
 use copse::model;
 use copse::model::{Context, Group, Piece, Process, Service, Text};
 use copse::unit::name::{GroupName, InstanceName, ProcessName};
@@ -39,7 +39,7 @@ pub struct Input {
 /// What comes of them.
 pub struct Imported {
     /// The entries of the Procfile.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ProcfileLine>,
     /// The group file.
     pub text: String,
     /// What was said.
@@ -74,7 +74,7 @@ impl Input {
         let port = self.port.unwrap_or_else(|| procfile::first_port(&variables).unwrap());
         variables.retain(|variable| variable.name != "PORT");
         let formation = self.formation.as_deref().map(|text| Formation::new(text).unwrap()).unwrap_or_default();
-        let around = Surroundings {
+        let around = Settings {
             formation: &formation,
             port,
             variables: &variables,

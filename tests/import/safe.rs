@@ -11,9 +11,9 @@ use copse::group_file::discover::Source;
 use copse::import::dotenv;
 use copse::import::group_file::GroupFile;
 use copse::import::procfile;
-use copse::import::procfile::{Formation, Surroundings};
-use copse::import::supervisord::config;
+use copse::import::procfile::{Formation, Settings};
 use copse::import::supervisord::config::World;
+use copse::import::supervisord::reader;
 use copse::import::supervisord::translate::translate;
 use copse::import::validate;
 use copse::model;
@@ -40,7 +40,7 @@ pub fn hold_supervisord(text: &str) -> Option<String> {
         |pattern: &str| vec![Ok(file(&format!("/included/{}", pattern.len()), "[program:more]\ncommand=x\n"))];
     let environment = BTreeMap::from([("A".to_owned(), "two words".to_owned())]);
     let world = World { environment, host: "copse-test".to_owned(), include: &include };
-    let config = config::read(vec![file("/srv/supervisord.conf", text)], &world);
+    let config = reader::read(vec![file("/srv/supervisord.conf", text)], &world);
     let imported = translate(&config, &name(), Scope::System);
     said(imported.diagnostics.iter());
     (!imported.members.is_empty()).then(|| checked(&imported.file))
@@ -53,7 +53,7 @@ pub fn hold_procfile(procfile: &str, env: &str) -> Option<String> {
     said(diagnostics.iter());
     let env = dotenv::read(&file("/srv/.env", env));
     said(env.diagnostics.iter());
-    let around = Surroundings {
+    let around = Settings {
         formation: &Formation::default(),
         port: 5000,
         variables: &env.variables,
@@ -65,7 +65,7 @@ pub fn hold_procfile(procfile: &str, env: &str) -> Option<String> {
     said(imported.diagnostics.iter());
     procfile::installed(&mut imported.file, Path::new("/srv/Procfile"), Scope::System);
     let accepted = validate::accept(&mut imported.file, &name(), Scope::System);
-    (accepted.is_ok() && !imported.file.processes.is_empty()).then(|| checked(&imported.file))
+    (accepted.1.is_none() && !imported.file.processes.is_empty()).then(|| checked(&imported.file))
 }
 
 fn name() -> GroupName {

@@ -12,7 +12,7 @@ use crate::basic::suggest;
 use crate::import::dotenv;
 use crate::import::dotenv::Variable;
 use crate::import::procfile;
-use crate::import::procfile::{Entry, Formation, Surroundings};
+use crate::import::procfile::{Formation, ProcfileLine, Settings};
 use crate::import::validate::accept;
 use crate::unit::environment_file;
 use crate::unit::name::GroupName;
@@ -90,7 +90,7 @@ impl Procfile {
         &self,
         scope: Scope,
         file: &Arc<SourceFile>,
-        entries: &[Entry],
+        entries: &[ProcfileLine],
         mut variables: Vec<Variable>,
         diagnostics: &mut Diagnostics,
     ) -> Result<(Option<String>, GroupName), Exit> {
@@ -114,7 +114,7 @@ impl Procfile {
         let beside = file.path.parent().unwrap_or(Path::new("/")).to_owned();
         let directory = self.directory.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
         let directory = directory.unwrap_or(beside);
-        let around = Surroundings {
+        let around = Settings {
             formation: &formation,
             port,
             variables: &variables,
@@ -129,18 +129,15 @@ impl Procfile {
         if path.is_none() {
             secrets(file, &variables, diagnostics);
         }
-        let refused = match accept(&mut imported, &group, scope) {
-            Ok(refused) => refused,
-            Err((refused, why)) => {
-                diagnostics.push(Diagnostic::file(Code::NotImported, &file.path, why));
-                refused
-            }
-        };
+        let (refused, error) = accept(&mut imported, &group, scope);
+        if let Some(error) = error {
+            diagnostics.push(Diagnostic::file(Code::NotImported, &file.path, error));
+        }
         for refused in refused {
             let is_it = |name: &Option<String>| name.as_deref() == Some(&refused.process);
             let Some(entry) = names.iter().position(is_it).and_then(|at| entries.get(at)) else { continue };
-            let message = format!("`{}` can't be a process: {}", entry.name, refused.why);
-            let mut diagnostic = Diagnostic::new(Code::NotImported, &entry.place, message);
+            let message = format!("`{}` cannot be a process: {}", entry.name, refused.reason);
+            let mut diagnostic = Diagnostic::new(Code::NotImported, &entry.location, message);
             diagnostic.help = refused.help;
             diagnostics.push(diagnostic);
         }

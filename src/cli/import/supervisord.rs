@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use glob::MatchOptions;
 
 use super::{Exit, Output, next, read};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
 use crate::import::dotenv;
-use crate::import::supervisord::config;
 use crate::import::supervisord::config::World;
-use crate::import::supervisord::glob;
 use crate::import::supervisord::options::KINDS;
+use crate::import::supervisord::reader;
 use crate::import::supervisord::translate::translate;
 
 /// Import supervisord's programs.
@@ -53,7 +53,7 @@ impl Supervisord {
         };
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         let group = self.output.group(self.files.first().map(PathBuf::as_path));
-        let config = config::read(files, &World { environment, host, include: &included });
+        let config = reader::read(files, &World { environment, host, include: &included });
         let imported = translate(&config, &group, scope);
         let text = (!imported.members.is_empty()).then(|| imported.file.to_string());
         let processes = match imported.members.len() {
@@ -90,15 +90,23 @@ impl Supervisord {
     }
 }
 
-/// The files that a pattern of `[include]` matches, sorted.
+/// The files that a pattern of `[include]` matches, sorted. As for Python's `glob.glob`, `*` matches no hidden file, and
+/// `**` no directory separator.
 fn included(pattern: &str) -> Vec<Result<SourceFile, Diagnostic>> {
-    let names = |directory: &Path| {
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-    };
-    let mut paths = glob::paths(pattern, &names);
-    paths.retain(|path| path.symlink_metadata().is_ok());
-    paths.iter().map(|path| read(path)).collect()
+    let options =
+        MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+    let mut pattern = pattern.to_owned();
+    while pattern.contains("**") {
+        pattern = pattern.replace("**", "*");
+    }
+    match glob::glob_with(&pattern, options) {
+        Ok(paths) => {
+            let mut paths: Vec<PathBuf> = paths.flatten().collect();
+            paths.sort();
+            paths.iter().map(|path| read(path)).collect()
+        }
+        Err(error) => vec![Err(Diagnostic::file(Code::NotImported, pattern, format!("no pattern: {error}")))],
+    }
 }
 
 /// The table of options.
@@ -111,7 +119,9 @@ pub(super) fn explanation() -> String {
             let _ = writeln!(text, "  {sentence}");
         }
         for row in kind.rows {
-            let _ = writeln!(text, "  {:<27} {}", row.option, row.sentence());
+            let options = row.options().collect::<Vec<_>>().join(", ");
+            let gap = if options.len() > 27 { format!("\n{:29}", "") } else { String::new() };
+            let _ = writeln!(text, "  {options:<27}{gap} {}", row.sentence());
         }
     }
     text

@@ -12,7 +12,7 @@ use crate::group_file::discover::Source;
 use crate::import::dotenv::Variable;
 use crate::import::group_file::{GroupFile, Table, Value};
 use crate::import::procfile;
-use crate::import::procfile::{Entry, Formation};
+use crate::import::procfile::{Formation, ProcfileLine};
 use crate::model;
 use crate::model::{Context, Pass, Service, Text};
 use crate::unit::name::GroupName;
@@ -50,8 +50,8 @@ pub(super) struct Draft {
 pub(super) fn of_procfile(
     name: &GroupName,
     path: &Path,
-    entries: &[Entry],
-    around: &procfile::Surroundings<'_>,
+    entries: &[ProcfileLine],
+    around: &procfile::Settings<'_>,
 ) -> (Source, Diagnostics) {
     let procfile::Imported { mut file, diagnostics, .. } = procfile::group(entries, around);
     file.group.set("description", format!("{} of {}", file_name(path), around.directory.display()));
@@ -240,7 +240,7 @@ mod tests {
         let text = "web: bin/web $PORT\nrelease: bin/migrate\n".to_owned();
         let (entries, _) = procfile::read(&Arc::new(SourceFile { path: "/srv/app/Procfile".into(), text }));
         let directory = Path::new("/home/u/shop");
-        let around = procfile::Surroundings {
+        let around = procfile::Settings {
             formation: &Formation::default(),
             port: PORT,
             variables: &[],

@@ -116,7 +116,7 @@ impl Run {
         let (entries, mut diagnostics) = procfile::read(&read(file)?);
         let formation = self.formation.clone().unwrap_or_default();
         known(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
-        let around = procfile::Surroundings {
+        let around = procfile::Settings {
             formation: &formation,
             port,
             variables: &[],

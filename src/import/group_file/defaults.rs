@@ -1,5 +1,3 @@
-//! What most processes have in common goes to `[defaults]`.
-
 use super::{Entry, GroupFile, Table, Value};
 use crate::group_file::keys;
 use crate::group_file::keys::{DEFAULTS, PROCESS, SETUP};
@@ -8,67 +6,57 @@ use crate::group_file::keys::{DEFAULTS, PROCESS, SETUP};
 const MERGED: &[&str] = &["environment", "service", "unit"];
 
 impl GroupFile {
-    /// Moves settings that more than half of the processes share to `[defaults]`; the others keep their own, which
-    /// replace them. Only what *every* process (and setup step, where it may stand in one) has can be moved: there is no
-    /// way for one of them to take most keys away again. What it means stays the same.
-    pub fn lift(&mut self) {
+    /// Moves settings that more than half of the processes share to `[defaults]`; the others override them. Only keys that
+    /// all processes, and all setup steps that accept the key, have can be moved: most keys cannot be unset.
+    pub fn move_to_defaults(&mut self) {
         for key in keys::KEYS.iter().filter(|key| key.places & DEFAULTS != 0) {
             let mut members = self.members(key.places);
-            if MERGED.contains(&key.name) {
-                let mut common = Table::default();
-                for name in names_of_all(&members, key.name) {
-                    let mut tables: Vec<&mut Table> = members.iter_mut().map(|table| table.table(key.name)).collect();
-                    common.entries.extend(taken(&mut tables, &name));
-                }
-                if !common.entries.is_empty() {
-                    let emptied =
-                        |table: &&mut &mut Table| table.get(key.name) == Some(&Value::Table(Table::default()));
-                    members.iter_mut().filter(emptied).for_each(|table| table.remove(key.name));
-                    self.defaults.set(key.name, common);
-                }
-            } else if let Some(entry) = taken(&mut members, key.name) {
-                self.defaults.entries.push(entry);
+            if !MERGED.contains(&key.name) {
+                let shared = take_shared(&mut members, key.name);
+                self.defaults.entries.extend(shared);
+                continue;
+            }
+            let mut shared = Table::default();
+            for name in common_names(&members, key.name) {
+                let mut tables: Vec<&mut Table> = members.iter_mut().map(|table| table.table(key.name)).collect();
+                shared.entries.extend(take_shared(&mut tables, &name));
+            }
+            if !shared.entries.is_empty() {
+                let empty = Value::Table(Table::default());
+                let emptied = members.iter_mut().filter(|table| table.get(key.name) == Some(&empty));
+                emptied.for_each(|table| table.remove(key.name));
+                self.defaults.set(key.name, shared);
             }
         }
     }
 
-    /// The members that take a key which may stand in `places`.
+    /// The processes and setup steps that accept a key of these `places`.
     fn members(&mut self, places: u8) -> Vec<&mut Table> {
-        let of = |place, members| if places & place != 0 { members } else { &mut [][..] };
-        let setup = of(SETUP, &mut self.setup);
-        let processes = of(PROCESS, &mut self.processes);
-        setup.iter_mut().chain(processes).map(|(_, table)| table).collect()
+        let setup = self.setup.iter_mut().filter(|_| places & SETUP != 0);
+        let processes = self.processes.iter_mut().filter(|_| places & PROCESS != 0);
+        setup.chain(processes).map(|(_, table)| table).collect()
     }
 }
 
-/// The scalar keys that the table at `key` has in every member, in the order of the first.
-fn names_of_all(members: &[&mut Table], key: &str) -> Vec<String> {
-    let mut tables = members.iter().map(|member| match member.get(key) {
+/// The names with a scalar value in the table at `key` of every member, in the order of the first.
+fn common_names(members: &[&mut Table], key: &str) -> Vec<String> {
+    let tables = members.iter().map(|member| match member.get(key) {
         Some(Value::Table(table)) => Some(table),
         _ => None,
     });
-    let Some(Some(first)) = tables.next() else { return Vec::new() };
-    let rest: Vec<Option<&Table>> = tables.collect();
+    let Some(tables) = tables.collect::<Option<Vec<&Table>>>() else { return Vec::new() };
     let scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Table(_));
-    let everywhere = |name: &str| rest.iter().all(|table| table.and_then(|table| table.get(name)).is_some_and(scalar));
-    let names = first.entries.iter().filter(|entry| scalar(&entry.value) && everywhere(&entry.name));
-    names.map(|entry| entry.name.clone()).collect()
+    let common = |name: &str| tables.iter().all(|table| table.get(name).is_some_and(scalar));
+    let names = tables.first().into_iter().flat_map(|table| &table.entries).map(|entry| &entry.name);
+    names.filter(|name| common(name)).cloned().collect()
 }
 
-/// Takes the entry `name` out of those members that agree with more than half of all, if all have one.
-fn taken(members: &mut [&mut Table], name: &str) -> Option<Entry> {
-    let entries: Vec<&Entry> = members
-        .iter()
-        .map(|table| table.entries.iter().find(|entry| entry.name == name))
-        .collect::<Option<Vec<_>>>()?;
-    let agreeing = |entry: &Entry| entries.iter().filter(|other| **other == entry).count();
-    let common = (*entries.iter().find(|entry| {
-        let count = agreeing(entry);
-        count > 1 && count * 2 > entries.len()
-    })?)
-    .clone();
-    for table in members {
-        table.entries.retain(|entry| *entry != common);
-    }
-    Some(common)
+/// Removes the entry `name` from the members that have the value of more than half of them, if all have one.
+fn take_shared(members: &mut [&mut Table], name: &str) -> Option<Entry> {
+    let entry = |table: &'_ &mut Table| table.entries.iter().find(|entry| entry.name == name).cloned();
+    let entries: Vec<Entry> = members.iter().map(entry).collect::<Option<_>>()?;
+    let count = |entry: &Entry| entries.iter().filter(|other| *other == entry).count();
+    let shared = entries.iter().find(|entry| count(entry) > 1 && count(entry) * 2 > entries.len())?.clone();
+    members.iter_mut().for_each(|table| table.entries.retain(|entry| *entry != shared));
+    Some(shared)
 }

@@ -40,7 +40,7 @@ fn shop() -> GroupFile {
 #[test]
 fn it_is_laid_out_as_a_person_would() {
     let mut file = shop();
-    file.lift();
+    file.move_to_defaults();
     let expected = r#"# From Procfile.
 
 wanted-by = ["multi-user.target"]
@@ -200,7 +200,7 @@ fn filled(table: &mut Table, (settings, comment): (Vec<Setting>, Option<String>)
     }
 }
 
-/// The text is words for the settings of a process that `lift` may or may not find in the others.
+/// The text is words for the settings of a process that `move_to_defaults` may or may not find in the others.
 fn process_settings() -> impl Strategy<Value = [u8; 8]> {
     prop::array::uniform8(0..4u8)
 }
@@ -279,7 +279,7 @@ proptest! {
     }
 
     #[test]
-    fn lifting_changes_no_meaning(
+    fn moving_to_defaults_changes_no_meaning(
         processes in prop::collection::vec(process_settings(), 1..6),
         setup in prop::collection::vec(process_settings(), 0..3),
     ) {
@@ -290,8 +290,8 @@ proptest! {
         for (number, settings) in setup.into_iter().enumerate() {
             set(file.setup(&format!("s{number}")), "s", settings);
         }
-        let mut lifted = file.clone();
-        lifted.lift();
-        prop_assert_eq!(generated(&lifted), generated(&file), "{}", lifted);
+        let mut moved = file.clone();
+        moved.move_to_defaults();
+        prop_assert_eq!(generated(&moved), generated(&file), "{}", moved);
     }
 }

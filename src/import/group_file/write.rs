@@ -1,22 +1,21 @@
-//! The file as text. Whatever the strings hold, what is written reads back as the same values.
+//! The text of a group file. It reads back as the same values, whatever the strings hold.
 
 use std::fmt;
 
-use super::{Entry, GroupFile, Table, Value, position};
+use super::{Entry, GroupFile, Table, Value};
 use crate::basic::diagnostic::one_line;
 use crate::model::toml_string;
 
-/// Columns after which arrays and comments go on in the next line.
+/// The columns of arrays and comments.
 const WIDTH: usize = 100;
 
 impl fmt::Display for GroupFile {
-    /// TOML, with an empty line between tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = comments(&self.group.comments);
         if !text.is_empty() && !self.group.entries.is_empty() {
             text.push('\n');
         }
-        keys(&self.group, &[], &mut text);
+        entries(&self.group, &[], &mut text);
         if !self.defaults.is_empty() {
             section(&self.defaults, &["defaults"], &mut text);
         }
@@ -31,59 +30,52 @@ impl fmt::Display for GroupFile {
     }
 }
 
-/// Comments that stand alone.
-fn paragraphs(texts: &[String], text: &mut String) {
-    for one in texts {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&comments(std::slice::from_ref(one)));
+/// Separates what follows by an empty line.
+fn gap(text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
     }
 }
 
-/// A table below its header. A table that holds nothing but sections needs no header of its own.
-fn section(table: &Table, path: &[&str], text: &mut String) {
-    let only_sections =
-        !table.entries.is_empty() && table.entries.iter().all(|entry| entry.value.is_section(&entry.name));
-    if !only_sections || table.has_comments() {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&comments(&table.comments));
-        let path: Vec<String> = path.iter().map(|name| key(name)).collect();
-        text.push_str(&format!("[{}]\n", path.join(".")));
+fn paragraphs(paragraphs: &[String], text: &mut String) {
+    for paragraph in paragraphs {
+        gap(text);
+        *text += &comments(std::slice::from_ref(paragraph));
     }
-    keys(table, path, text);
+}
+
+/// A table below its header, which a table of nothing but sections does not need.
+fn section(table: &Table, path: &[&str], text: &mut String) {
+    let only_sections = !table.entries.is_empty() && table.entries.iter().all(Entry::is_section);
+    if !only_sections || table.has_comments() {
+        gap(text);
+        let path: Vec<String> = path.iter().map(|name| key(name)).collect();
+        *text += &format!("{}[{}]\n", comments(&table.comments), path.join("."));
+    }
+    entries(table, path, text);
 }
 
 /// The keys of a table, and then the sections below it.
-fn keys(table: &Table, path: &[&str], text: &mut String) {
+fn entries(table: &Table, path: &[&str], text: &mut String) {
     let mut entries: Vec<&Entry> = table.entries.iter().collect();
-    entries.sort_by_key(|entry| position(&entry.name));
-    let (sections, lines): (Vec<_>, Vec<_>) =
-        entries.into_iter().partition(|entry| entry.value.is_section(&entry.name));
+    entries.sort_by_key(|entry| entry.position());
+    let (sections, lines): (Vec<&Entry>, Vec<&Entry>) = entries.into_iter().partition(|entry| entry.is_section());
     for entry in lines {
-        text.push_str(&comments(&entry.comments));
         let start = format!("{} = ", key(&entry.name));
-        text.push_str(&start);
-        text.push_str(&value(&entry.value, start.chars().count()));
-        text.push('\n');
+        *text += &format!("{}{start}{}\n", comments(&entry.comments), value(&entry.value, start.chars().count()));
     }
     for entry in sections {
         let Value::Table(table) = &entry.value else { continue };
-        let mut path = path.to_vec();
-        path.push(&entry.name);
+        let path = [path, &[&entry.name]].concat();
         if entry.name == "instance" {
             for instance in &table.entries {
-                let Value::Table(own) = &instance.value else { continue };
-                path.push(&instance.name);
-                section(own, &path, text);
-                path.pop();
+                if let Value::Table(own) = &instance.value {
+                    section(own, &[&path[..], &[&instance.name]].concat(), text);
+                }
             }
         } else {
-            let mut table = table.clone();
-            table.comments.splice(0..0, entry.comments.iter().cloned());
-            section(&table, &path, text);
+            let comments = [&entry.comments[..], &table.comments].concat();
+            section(&Table { comments, ..table.clone() }, &path, text);
         }
     }
 }
@@ -93,15 +85,12 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { toml_string(name) }
 }
 
-/// `column`: where the value begins in its line.
+/// A value that begins in this column.
 fn value(value: &Value, column: usize) -> String {
-    let short = inline(value);
+    let text = inline(value);
     match value {
-        Value::Array(elements) if column + short.chars().count() > WIDTH => {
-            let lines: String = filled(&elements.iter().map(inline).collect::<Vec<_>>());
-            format!("[\n{lines}]")
-        }
-        _ => short,
+        Value::Array(elements) if column + text.chars().count() > WIDTH => format!("[\n{}]", filled(elements)),
+        _ => text,
     }
 }
 
@@ -113,43 +102,39 @@ fn inline(value: &Value) -> String {
         Value::Array(elements) => format!("[{}]", elements.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Value::Table(table) if table.entries.is_empty() => "{}".to_owned(),
         Value::Table(table) => {
-            let entries: Vec<_> =
-                table.entries.iter().map(|entry| format!("{} = {}", key(&entry.name), inline(&entry.value))).collect();
-            format!("{{ {} }}", entries.join(", "))
+            let entry = |entry: &Entry| format!("{} = {}", key(&entry.name), inline(&entry.value));
+            format!("{{ {} }}", table.entries.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-/// Elements, as many in a line as there is room for.
-fn filled(elements: &[String]) -> String {
+/// The lines of an array.
+fn filled(elements: &[Value]) -> String {
     let mut text = String::new();
     let mut line = String::new();
-    for element in elements {
+    for element in elements.iter().map(inline) {
         if !line.is_empty() && line.chars().count() + element.chars().count() + 6 > WIDTH {
-            text.push_str(&format!("   {line}\n"));
+            text += &format!("   {line}\n");
             line.clear();
         }
-        line.push_str(&format!(" {element},"));
+        line += &format!(" {element},");
     }
     text + &format!("   {line}\n")
 }
 
-/// Comment lines, cut at blanks. TOML takes no control character in them, and one could end the line.
+/// Comments in lines that are broken at blanks. TOML accepts no control characters in them.
 fn comments(comments: &[String]) -> String {
     let mut text = String::new();
     for comment in comments {
         let mut line = String::from("#");
         for word in one_line(comment).split(' ') {
             if line.len() > 1 && line.chars().count() + word.chars().count() >= WIDTH {
-                text.push_str(&line);
-                text.push('\n');
+                text += &format!("{line}\n");
                 line = String::from("#  ");
             }
-            line.push(' ');
-            line.push_str(word);
+            line += &format!(" {word}");
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        text += &format!("{}\n", line.trim_end());
     }
     text
 }

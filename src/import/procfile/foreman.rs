@@ -1,66 +1,65 @@
-//! What foreman does to a command before a shell reads it: it puts the text of each variable that it knows in place of
-//! `$NAME`, wherever that stands (`Foreman::Process#expanded_command`). Nobody else does; here, as with honcho, it is the
-//! shell that reads a variable.
+//! foreman inserts the value of each variable that it has in place of `$NAME`, before a shell reads the command
+//! (`Foreman::Process#expanded_command`). Here, as with honcho, the shell reads the variables.
 
-use super::goes_on;
+use super::shell::continues_name;
 use crate::import::dotenv::Variable;
 
-/// Why the shell that foreman starts reads the command otherwise than the shell would by itself; `None` where it makes no
-/// difference.
-pub(super) fn differs(command: &str, variables: &[Variable]) -> Option<String> {
+/// How foreman changes the meaning of a command; `None` if it makes no difference.
+pub(super) fn difference(command: &str, variables: &[Variable]) -> Option<String> {
     let values = variables.iter().map(|variable| (variable.name.as_str(), variable.value.as_str()));
-    // A port and a process's name are harmless in themselves.
+    // The values of these two are harmless.
     let mut known: Vec<(&str, &str)> = values.chain([("PORT", ""), ("PS", "")]).collect();
     known.retain(|(name, _)| command.contains(&format!("${name}")));
     let mut state = State::default();
     for (at, c) in command.char_indices() {
-        if c == '$'
-            && let Some(why) = known.iter().find_map(|(name, value)| state.differs(command.split_at(at), name, value))
-        {
-            return Some(why);
+        let (before, rest) = command.split_at(at);
+        let mut inserted =
+            known.iter().filter_map(|(name, value)| Some((name, value, rest.strip_prefix('$')?.strip_prefix(name)?)));
+        if let Some(difference) = inserted.find_map(|(name, value, rest)| state.difference(before, rest, name, value)) {
+            return Some(difference);
         }
-        state.after(c);
+        state.advance(c);
     }
     None
 }
 
-/// Where in the command we are, as a shell sees it.
+/// The quoting at a character of the command, as a shell sees it.
 #[derive(Default)]
 struct State {
     quote: Option<char>,
-    /// The character before is a backslash or a dollar that takes this one.
-    taken: bool,
+    /// The character before is a backslash or a dollar that belongs with this one.
+    escaped: bool,
 }
 
 impl State {
-    fn after(&mut self, c: char) {
-        let taken = std::mem::take(&mut self.taken);
+    fn advance(&mut self, c: char) {
+        let escaped = std::mem::take(&mut self.escaped);
         match (c, self.quote) {
-            _ if taken => {}
-            ('\\', None | Some('"')) | ('$', None | Some('"')) => self.taken = true,
+            _ if escaped => {}
+            ('\\' | '$', None | Some('"')) => self.escaped = true,
             ('\'' | '"', None) => self.quote = Some(c),
             (c, Some(quote)) if c == quote => self.quote = None,
             _ => {}
         }
     }
 
-    /// What is before a dollar, and what begins with it.
-    fn differs(&self, (before, behind): (&str, &str), name: &str, value: &str) -> Option<String> {
-        let rest = behind.strip_prefix('$')?.strip_prefix(name)?;
-        if rest.starts_with(goes_on) {
-            return Some(format!("foreman takes `${name}` for a variable here, though its name goes on"));
+    /// What foreman does to `$NAME`, between these parts of the command.
+    fn difference(&self, before: &str, rest: &str, name: &str, value: &str) -> Option<String> {
+        if rest.starts_with(continues_name) {
+            return Some(format!("foreman inserts the value of `${name}`, although its name continues"));
         }
-        if self.taken || self.quote == Some('\'') {
-            return Some(format!("foreman puts the value of `${name}` in, also where a shell wouldn't"));
+        if self.escaped || self.quote == Some('\'') {
+            return Some(format!("foreman inserts the value of `${name}` where a shell does not"));
         }
-        let another = before.trim_end_matches(goes_on);
-        let extends = another.len() < before.len() && another.ends_with('$');
-        let special = extends
-            || match self.quote {
-                Some(_) => value.contains(['"', '$', '`', '\\']),
-                None => value.contains(|c: char| !c.is_ascii_alphanumeric() && !"_@%+:,./- ".contains(c)),
-            };
-        special.then(|| format!("foreman puts the value of `${name}` in before the shell reads the line: there it is a part of the line, here it stays a value"))
+        let other = before.trim_end_matches(continues_name);
+        let extends_variable = other.len() < before.len() && other.ends_with('$');
+        let special = match self.quote {
+            Some(_) => value.contains(['"', '$', '`', '\\']),
+            None => value.contains(|c: char| !c.is_ascii_alphanumeric() && !"_@%+:,./- ".contains(c)),
+        };
+        (extends_variable || special).then(|| {
+            format!("foreman inserts the value of `${name}` into the command of the shell, which then interprets it")
+        })
     }
 }
 
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_makes_a_difference_is_said() {
+    fn only_what_makes_a_difference_is_reported() {
         let variable = |(name, value): (&str, &str)| Variable { name: name.to_owned(), value: value.to_owned() };
         let variables = [("PLAIN", "a/b c"), ("SPECIAL", "a;b"), ("QUOTE", "say \"x\"")].map(variable);
         for command in [
@@ -78,19 +77,19 @@ mod tests {
             "x ${SPECIAL} '${SPECIAL}' $QUOT",
             "x \"it's $PLAIN\"",
         ] {
-            assert_eq!(differs(command, &variables), None, "{command}");
+            assert_eq!(difference(command, &variables), None, "{command}");
         }
         for (command, why) in [
-            ("x $PORTAL", "though its name goes on"),
-            ("x $PLAINER", "though its name goes on"),
-            ("sh -c 'x $PORT'", "also where a shell wouldn't"),
-            ("x \\$PORT", "also where a shell wouldn't"),
-            ("x $$PORT", "also where a shell wouldn't"),
-            ("x $OTHER$PORT", "here it stays a value"),
-            ("x $SPECIAL", "here it stays a value"),
-            ("x \"$QUOTE\"", "here it stays a value"),
+            ("x $PORTAL", "although its name continues"),
+            ("x $PLAINER", "although its name continues"),
+            ("sh -c 'x $PORT'", "where a shell does not"),
+            ("x \\$PORT", "where a shell does not"),
+            ("x $$PORT", "where a shell does not"),
+            ("x $OTHER$PORT", "which then interprets it"),
+            ("x $SPECIAL", "which then interprets it"),
+            ("x \"$QUOTE\"", "which then interprets it"),
         ] {
-            let said = differs(command, &variables).unwrap_or_default();
+            let said = difference(command, &variables).unwrap_or_default();
             assert!(said.ends_with(why), "{command}: {said}");
         }
     }

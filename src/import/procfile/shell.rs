@@ -1,20 +1,10 @@
-//! A command of a Procfile, which is a line for `/bin/sh`: its words, where a shell would do no more than split it.
+//! Commands of a Procfile, which are lines for `/bin/sh`.
 
-use super::goes_on;
 use crate::model::{Piece, Text};
 use crate::unit::value::is_noncharacter;
 
-/// How a command can be written in a group file.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Command {
-    /// No shell is needed: these are the words that it would execute.
-    Words(Vec<Text>),
-    /// Only a shell can make sense of it.
-    Script,
-}
-
-/// What a shell does itself or reads as a part of its grammar when it is the first word: POSIX's reserved words and
-/// utilities that change the shell (2.4, 2.9.1 and 2.14 of its Shell Command Language), and those that dash and bash add.
+/// First words that are no program to a shell: the reserved words and built-in utilities of POSIX (Shell Command Language,
+/// 2.4, 2.9.1 and 2.14), and those that dash and bash add.
 const OF_SHELL: [&str; 56] = [
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "function", "select", "time", ".", ":", "alias", "bg", "break", "cd", "command", "continue", "declare",
@@ -23,93 +13,83 @@ const OF_SHELL: [&str; 56] = [
     "wait",
 ];
 
-/// Reads a command. Of variables only `$PORT` is taken: it is a number, so that nothing can come of leaving it unquoted.
-pub fn read(command: &str) -> Command {
-    let Some(mut words) = split(command) else { return Command::Script };
-    // `exec` is what people write so that no shell stays behind; here there is none.
-    if words.len() > 1 && words[0].bare.as_deref() == Some("exec") && !words[1].begins_with('-') {
+/// The words of a command, if a shell would only split it; `None` if it needs a shell. `$PORT` is allowed: it is a number,
+/// so that quotes make no difference.
+pub(super) fn words(command: &str) -> Option<Vec<Text>> {
+    let mut words = split(command)?;
+    // `exec` replaces the shell; without a shell it has no effect.
+    if words.len() > 1 && words[0].is_bare("exec") && !words[1].text.leading().starts_with('-') {
         words.remove(0);
     }
-    match words.first() {
-        Some(program) if program.is_program() => {
-            Command::Words(words.into_iter().map(|word| Text::from(word.pieces)).collect())
-        }
-        _ => Command::Script,
-    }
+    words.first()?.is_program().then(|| words.into_iter().map(|word| word.text).collect())
 }
 
-/// A word as the shell would hand it on.
+/// Whether the name of a variable continues with this character: only letters of ASCII do.
+pub(super) fn continues_name(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric()
+}
+
+/// Whether a command uses a variable.
+pub(super) fn uses(command: &str, variable: &str) -> bool {
+    command.split('$').skip(1).any(|after| {
+        let name = after.strip_prefix('{').unwrap_or(after);
+        name.strip_prefix(variable).is_some_and(|rest| !rest.starts_with(continues_name))
+    })
+}
+
 #[derive(Debug, Default)]
 struct Word {
-    pieces: Vec<Piece>,
-    /// Its text as it stands there, as long as nothing in it was quoted.
-    bare: Option<String>,
+    text: Text,
+    /// Whether the shell changes it: it has a quote, a backslash or a variable.
+    quoted: bool,
 }
 
 impl Word {
-    fn begin() -> Self {
-        Self { pieces: Vec::new(), bare: Some(String::new()) }
+    fn is_bare(&self, text: &str) -> bool {
+        !self.quoted && self.text.leading() == text
     }
 
-    fn push(&mut self, c: char) {
-        match self.pieces.last_mut() {
-            Some(Piece::Literal(text)) => text.push(c),
-            _ => self.pieces.push(Piece::Literal(c.to_string())),
-        }
-    }
-
-    fn begins_with(&self, c: char) -> bool {
-        matches!(self.pieces.first(), Some(Piece::Literal(text)) if text.starts_with(c))
-    }
-
-    /// Whether systemd would find the same program under this word as a shell.
+    /// Whether systemd finds the same program under this word as a shell.
     fn is_program(&self) -> bool {
-        let [Piece::Literal(text)] = self.pieces.as_slice() else { return false };
-        let assigns = self.bare.as_deref().is_some_and(|bare| bare.contains('='));
-        let of_shell = self.bare.as_deref().is_some_and(|bare| OF_SHELL.contains(&bare));
+        let [Piece::Literal(text)] = self.text.pieces() else { return false };
+        let of_shell = OF_SHELL.contains(&text.as_str()) || text.contains('=');
         let odd = |c: char| c.is_control() || is_noncharacter(c) || matches!(c, '\'' | '"' | '\\');
         let prefix = !text.contains('/') && text.starts_with(['-', '+', '!', '@', ':', '|']);
         let file = !text.is_empty() && !text.ends_with('/') && !matches!(text.as_str(), "." | "..");
-        file && !assigns && !of_shell && !prefix && !text.contains(odd)
+        file && (self.quoted || !of_shell) && !prefix && !text.contains(odd)
     }
 }
 
-/// The words; `None` where something in the line needs a shell.
+/// The words; `None` if a part of the line needs a shell.
 fn split(command: &str) -> Option<Vec<Word>> {
-    let (mut words, mut word) = (Vec::new(), None::<Word>);
-    let mut rest = command;
+    let (mut words, mut word, mut rest) = (Vec::new(), None::<Word>, command);
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         if matches!(c, ' ' | '\t') {
             words.extend(word.take());
             continue;
         }
-        // At the beginning of a word these are a comment and a home directory.
-        if matches!(c, '#' | '~') && word.is_none() || needs_shell(c) {
+        // At the beginning of a word, `#` is a comment.
+        if c == '#' && word.is_none() || needs_shell(c) {
             return None;
         }
-        let word = word.get_or_insert_with(Word::begin);
-        if matches!(c, '\'' | '"' | '\\') {
-            word.bare = None;
-        }
+        let word = word.get_or_insert_default();
+        word.quoted |= matches!(c, '\'' | '"' | '\\' | '$');
         rest = match c {
             '\'' => {
-                let (inner, behind) = rest.split_once('\'')?;
-                // An empty pair of quotes is a word, too.
-                word.pieces.extend(word.pieces.is_empty().then(|| Piece::Literal(String::new())));
-                inner.chars().for_each(|c| word.push(c));
-                behind
+                let (inner, after) = rest.split_once('\'')?;
+                word.text.push_literal(inner);
+                after
             }
-            '"' => in_double_quotes(rest, word)?,
+            '"' => in_double_quotes(rest, &mut word.text)?,
             '\\' => {
-                let escaped = rest.chars().next()?;
-                word.push(escaped);
-                &rest[escaped.len_utf8()..]
+                let (escaped, after) = rest.split_at(rest.chars().next()?.len_utf8());
+                word.text.push_literal(escaped);
+                after
             }
-            '$' => port(rest, word)?,
+            '$' => port(rest, &mut word.text)?,
             c => {
-                word.push(c);
-                word.bare.iter_mut().for_each(|bare| bare.push(c));
+                word.text.push_literal(c.encode_utf8(&mut [0; 4]));
                 rest
             }
         };
@@ -118,40 +98,35 @@ fn split(command: &str) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// Whether this means something to a shell wherever it stands outside quotes. Braces do to bash, and a `~` does behind
-/// `=` and `:`.
+/// Whether an unquoted character has a meaning to a shell. Braces have one to bash, and `~` has one after `=` and `:`.
 fn needs_shell(c: char) -> bool {
     matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '`' | '*' | '?' | '[' | '{' | '}' | '~') || c.is_control()
 }
 
-/// Reads up to the closing quote; gives what is behind it.
-fn in_double_quotes<'r>(mut rest: &'r str, word: &mut Word) -> Option<&'r str> {
-    word.pieces.extend(word.pieces.is_empty().then(|| Piece::Literal(String::new())));
+/// Reads up to the closing quote; returns the rest.
+fn in_double_quotes<'r>(mut rest: &'r str, text: &mut Text) -> Option<&'r str> {
     loop {
         let c = rest.chars().next()?;
         rest = &rest[c.len_utf8()..];
         match c {
             '"' => return Some(rest),
             '`' => return None,
-            '$' => rest = port(rest, word)?,
+            '$' => rest = port(rest, text)?,
             '\\' if rest.starts_with(['$', '`', '"', '\\']) => {
-                rest.chars().next().into_iter().for_each(|c| word.push(c));
+                text.push_literal(&rest[..1]);
                 rest = &rest[1..];
             }
-            c => word.push(c),
+            c => text.push_literal(c.encode_utf8(&mut [0; 4])),
         }
     }
 }
 
-/// The variable behind a `$`, if it is `PORT`; gives what is behind it.
-fn port<'r>(rest: &'r str, word: &mut Word) -> Option<&'r str> {
-    let behind = match rest.strip_prefix("{PORT}") {
-        Some(behind) => behind,
-        None => rest.strip_prefix("PORT").filter(|behind| !behind.starts_with(goes_on))?,
-    };
-    word.bare = None;
-    word.pieces.push(Piece::Env("PORT".to_owned()));
-    Some(behind)
+/// Reads the variable after a `$`, if it is `PORT`; returns the rest.
+fn port<'r>(rest: &'r str, text: &mut Text) -> Option<&'r str> {
+    let bare = || rest.strip_prefix("PORT").filter(|after| !after.starts_with(continues_name));
+    let after = rest.strip_prefix("{PORT}").or_else(bare)?;
+    text.push(Piece::Env("PORT".to_owned()));
+    Some(after)
 }
 
 #[cfg(test)]
@@ -159,11 +134,8 @@ mod tests {
     use super::*;
     use crate::model;
 
-    fn words(command: &str) -> Option<Vec<String>> {
-        match read(command) {
-            Command::Words(words) => Some(words.iter().map(|word| model::spelled(word).unwrap()).collect()),
-            Command::Script => None,
-        }
+    fn spelled(command: &str) -> Option<Vec<String>> {
+        words(command).map(|words| words.iter().map(|word| model::spelled(word).unwrap()).collect())
     }
 
     #[test]
@@ -186,7 +158,7 @@ mod tests {
             ("./x", &["./x"]),
             ("x\t y ", &["x", "y"]),
         ] {
-            assert_eq!(words(command), Some(expected.iter().map(ToString::to_string).collect()), "{command}");
+            assert_eq!(spelled(command), Some(expected.iter().map(ToString::to_string).collect()), "{command}");
         }
     }
 
@@ -226,9 +198,9 @@ mod tests {
             "",
             "a\u{b}b",
         ] {
-            assert_eq!(words(command), None, "{command}");
+            assert_eq!(spelled(command), None, "{command}");
         }
         // Quoted, the first word is a program, whatever it is called.
-        assert_eq!(words("'A=b'"), Some(vec!["A=b".to_owned()]));
+        assert_eq!(spelled("'A=b'"), Some(vec!["A=b".to_owned()]));
     }
 }

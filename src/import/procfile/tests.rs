@@ -12,8 +12,8 @@ use crate::unit::name::GroupName;
 
 const ALL: Formation = Formation { named: Vec::new(), others: 1 };
 
-fn around(formation: &Formation) -> Surroundings<'_> {
-    Surroundings {
+fn settings(formation: &Formation) -> Settings<'_> {
+    Settings {
         formation,
         port: PORT,
         variables: &[],
@@ -36,9 +36,9 @@ fn said(diagnostics: &Diagnostics) -> Vec<(usize, String)> {
     diagnostics.iter().map(|diagnostic| (line(diagnostic), diagnostic.message.clone())).collect()
 }
 
-fn imported(text: &str, around: &Surroundings<'_>) -> (String, Vec<(usize, String)>) {
+fn imported(text: &str, settings: &Settings<'_>) -> (String, Vec<(usize, String)>) {
     let (entries, mut diagnostics) = read(&procfile(text));
-    let imported = group(&entries, around);
+    let imported = group(&entries, settings);
     diagnostics.extend(imported.diagnostics);
     (imported.file.to_string(), said(&diagnostics))
 }
@@ -55,16 +55,16 @@ css: yarn build:css --watch
     let variables = [Variable { name: "RAILS_ENV".to_owned(), value: "production".to_owned() }];
     // A release isn't scaled, and so needn't be named.
     let formation = Formation::new("web=2, worker=1").unwrap();
-    let (file, remarks) = imported(text, &Surroundings { variables: &variables, ..around(&formation) });
+    let (file, remarks) = imported(text, &Settings { variables: &variables, ..settings(&formation) });
     assert_eq!(
         file,
-        r#"# Not in the formation, and so not here: css: yarn build:css --watch
+        r#"# Not in the formation: css: yarn build:css --watch
 
 [defaults]
 environment = { RAILS_ENV = "production" }
 working-directory = "/srv/app"
 
-# Runs to its end before the processes start.
+# Completes before the processes start.
 [setup.release]
 exec = "bin/rails db:migrate"
 
@@ -83,7 +83,7 @@ port = 5200
 
 #[test]
 fn a_shell_s_own_braces_are_no_placeholders() {
-    let (file, _) = imported("a: echo ${process} ${group:-x} {instance}\n", &around(&ALL));
+    let (file, _) = imported("a: echo ${process} ${group:-x} {instance}\n", &settings(&ALL));
     assert!(file.contains(r#"shell = "echo ${{process}} ${group:-x} {{instance}}""#), "{file}");
     let read = meant(&file).unwrap();
     let words = &read.processes.values().next().unwrap().service.exec;
@@ -92,7 +92,7 @@ fn a_shell_s_own_braces_are_no_placeholders() {
 
 #[test]
 fn a_path_of_its_own_is_the_shell_s_to_search() {
-    let (file, _) = imported("a: puma\nb: bin/x\n", &Surroundings { search_path: true, ..around(&ALL) });
+    let (file, _) = imported("a: puma\nb: bin/x\n", &Settings { search_path: true, ..settings(&ALL) });
     assert!(file.contains("shell = \"puma\"") && file.contains("exec = \"bin/x\""), "{file}");
 }
 
@@ -100,14 +100,14 @@ fn a_path_of_its_own_is_the_shell_s_to_search() {
 fn the_variables_may_be_in_a_file() {
     let variables = [Variable { name: "SECRET".to_owned(), value: "x".to_owned() }];
     let path = Some(Path::new("/etc/shop/env"));
-    let (file, _) = imported("a: b\n", &Surroundings { variables: &variables, environment_file: path, ..around(&ALL) });
+    let (file, _) = imported("a: b\n", &Settings { variables: &variables, environment_file: path, ..settings(&ALL) });
     assert!(file.contains("environment-file = \"/etc/shop/env\"") && !file.contains("SECRET"), "{file}");
 }
 
 #[test]
 fn what_the_tools_call_a_process_is_there_for_who_asks() {
     let formation = Formation::new("all=1,a=2").unwrap();
-    let (file, _) = imported("a: log $PS\nB: log ${HONCHO_PROCESS_NAME}\nc: log $PSI\n", &around(&formation));
+    let (file, _) = imported("a: log $PS\nB: log ${HONCHO_PROCESS_NAME}\nc: log $PSI\n", &settings(&formation));
     assert!(file.contains(r#"environment = { PS = "a.{instance}" }"#), "{file}");
     assert!(file.contains(r#"environment = { HONCHO_PROCESS_NAME = "B.1" }"#), "{file}");
     assert!(!file.contains("c.1"), "{file}");
@@ -119,20 +119,20 @@ fn lines_that_are_no_entry_are_remarked() {
         read(&procfile("\n# c\r\n  # d\nticker ./ticker\nweb :x\n a: b\nb:\nc:  \nd: e \r\nè: f\ng:h"));
     let remarks = said(&diagnostics);
     let remarks: Vec<_> = remarks.iter().map(|(line, text)| (*line, text.as_str())).collect();
-    let no_entry = "not `NAME: COMMAND`: left out, as foreman does";
+    let no_entry = "not `NAME: COMMAND`, ignoring the line, as foreman does";
     assert_eq!(
         remarks,
         [
             (4, no_entry),
             (5, no_entry),
             (6, no_entry),
-            (7, "`b` has no command: left out"),
-            (8, "`c` has no command: left out"),
+            (7, "`b` has no command, ignoring the line"),
+            (8, "`c` has no command, ignoring the line"),
             (10, no_entry),
         ]
     );
     let entries: Vec<_> =
-        entries.iter().map(|entry| (&*entry.name, &*entry.command, entry.place.line_column().0)).collect();
+        entries.iter().map(|entry| (&*entry.name, &*entry.command, entry.location.line_column().0)).collect();
     assert_eq!(entries, [("d", "e", 9), ("g", "h", 11)]);
 }
 
@@ -145,18 +145,18 @@ fn a_blank_behind_a_backslash_belongs_to_the_command() {
 
 #[test]
 fn names_are_made_to_fit() {
-    let (file, remarks) = imported("Web: a\nweb: b\n_x: c\n__: d\nweb: e\n", &around(&ALL));
+    let (file, remarks) = imported("Web: a\nweb: b\n_x: c\n__: d\nweb: e\n", &settings(&ALL));
     for name in ["web", "web-2", "x", "process", "web-3"] {
         assert!(file.contains(&format!("[process.{name}]")), "{name}: {file}");
     }
     assert_eq!(
         remarks,
         [
-            (1, "`Web` is called `web` here".to_owned()),
-            (2, "`web` is called `web-2` here".to_owned()),
-            (3, "`_x` is called `x` here".to_owned()),
-            (4, "`__` is called `process` here".to_owned()),
-            (5, "`web` is called `web-3` here".to_owned()),
+            (1, "`Web` is imported as `web`".to_owned()),
+            (2, "`web` is imported as `web-2`".to_owned()),
+            (3, "`_x` is imported as `x`".to_owned()),
+            (4, "`__` is imported as `process`".to_owned()),
+            (5, "`web` is imported as `web-3`".to_owned()),
         ]
     );
 }
@@ -170,12 +170,12 @@ fn formations_as_foreman_reads_them() {
     }
     assert_eq!(Formation::default().of("web"), 1);
     for (text, why) in [
-        ("web", "`web` isn't `NAME=NUMBER`"),
-        ("", "`` isn't `NAME=NUMBER`"),
-        ("web=x", "`web=x` isn't `NAME=NUMBER`"),
-        ("=1", "`=1` isn't `NAME=NUMBER`"),
-        ("web=-1", "`web=-1` isn't `NAME=NUMBER`"),
-        ("web=1000", "`web=1000` are more than 999 instances"),
+        ("web", "`web` is not `NAME=NUMBER`"),
+        ("", "`` is not `NAME=NUMBER`"),
+        ("web=x", "`web=x` is not `NAME=NUMBER`"),
+        ("=1", "`=1` is not `NAME=NUMBER`"),
+        ("web=-1", "`web=-1` is not `NAME=NUMBER`"),
+        ("web=1000", "`web=1000` has more than 999 instances"),
     ] {
         assert_eq!(Formation::new(text), Err(why.to_owned()));
     }
@@ -184,19 +184,19 @@ fn formations_as_foreman_reads_them() {
 
 #[test]
 fn there_are_only_so_many_ports() {
-    let (file, remarks) = imported("a: b\nc: d\n", &Surroundings { port: 65_500, ..around(&ALL) });
+    let (file, remarks) = imported("a: b\nc: d\n", &Settings { port: 65_500, ..settings(&ALL) });
     assert!(file.contains("port = 65500") && !file.contains("65600"), "{file}");
-    assert_eq!(remarks, [(2, "`c` has no port: 65600 is none".to_owned())]);
+    assert_eq!(remarks, [(2, "`c` has no port: 65600 is too high".to_owned())]);
 }
 
 #[test]
 fn release_runs_once_and_knows_its_port_if_it_asks() {
     let formation = Formation::new("release=2").unwrap();
     let none = Formation::new("release=0").unwrap();
-    assert!(!imported("a: b\nrelease: x\n", &around(&none)).0.contains("[setup.release]"));
-    let (file, remarks) = imported("a: b\nrelease: x $PORT\n", &around(&formation));
+    assert!(!imported("a: b\nrelease: x\n", &settings(&none)).0.contains("[setup.release]"));
+    let (file, remarks) = imported("a: b\nrelease: x $PORT\n", &settings(&formation));
     assert!(file.contains("[setup.release]\nexec = \"x {env:PORT}\"\nenvironment = { PORT = 5100 }"), "{file}");
-    assert_eq!(remarks, [(2, "`release` runs once, not several times at once".to_owned())]);
+    assert_eq!(remarks, [(2, "`release` runs once, not several times in parallel".to_owned())]);
 }
 
 /// What the group file means, or what is wrong with it.
@@ -228,7 +228,7 @@ proptest! {
         let (entries, _) = read(&procfile(&text));
         let formation = Formation { named: Vec::new(), others: number };
         let variables = crate::import::dotenv::read(&procfile(&environment)).variables;
-        let file = group(&entries, &Surroundings {
+        let file = group(&entries, &Settings {
             formation: &formation,
             port,
             variables: &variables,

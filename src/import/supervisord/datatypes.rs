@@ -1,41 +1,30 @@
 //! The values of options, as `supervisor.datatypes` reads them.
 
 use super::configparser::strip;
+use super::python_format::{Expanded, Part};
 use crate::basic::signal;
+use crate::import::shlex;
 
 /// When a program that ended is started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Autorestart {
-    /// `true`
     Always,
-    /// `unexpected`: its exit status isn't among `exitcodes`.
+    /// Unless its exit status is one of `exitcodes`.
     Unexpected,
-    /// `false`
     Never,
 }
 
-/// Python's `int(text)`, or with `radix` 8 `int(text, 8)`. What doesn't fit is as large as can be.
+/// Python's `int(text, radix)`, up to 64 bits.
 pub fn integer(text: &str, radix: u32) -> Option<i64> {
     let text = strip(text);
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let prefixed = (radix == 8).then(|| digits.strip_prefix("0o").or_else(|| digits.strip_prefix("0O"))).flatten();
-    let digits = match prefixed {
-        Some(digits) => digits.strip_prefix('_').unwrap_or(digits),
-        None => digits,
-    };
-    let well_formed =
-        !digits.is_empty() && digits.split('_').all(|run| !run.is_empty() && run.chars().all(|c| c.is_digit(radix)));
-    let value = digits
-        .chars()
-        .filter_map(|c| c.to_digit(radix))
-        .fold(0i64, |value, digit| value.saturating_mul(i64::from(radix)).saturating_add(i64::from(digit)));
-    well_formed.then_some(if negative { -value } else { value })
+    let (sign, digits) = text.split_at(usize::from(text.starts_with(['-', '+'])));
+    let octal = digits.strip_prefix("0o").or_else(|| digits.strip_prefix("0O")).filter(|_| radix == 8);
+    let digits = octal.unwrap_or(digits);
+    // Single underscores may separate digits.
+    let well_formed = digits.split('_').all(|run| !run.is_empty() && run.chars().all(|c| c.is_digit(radix)));
+    i64::from_str_radix(&format!("{sign}{}", digits.replace('_', "")), radix).ok().filter(|_| well_formed)
 }
 
-/// `true`, `yes`, `on`, `1` and their opposites.
 pub fn boolean(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "yes" | "true" | "on" | "1" => Some(true),
@@ -44,46 +33,60 @@ pub fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// `autorestart`
 pub fn autorestart(text: &str) -> Option<Autorestart> {
-    match text.to_lowercase().as_str() {
-        "unexpected" => Some(Autorestart::Unexpected),
-        word => boolean(word).map(|always| if always { Autorestart::Always } else { Autorestart::Never }),
+    match boolean(text) {
+        Some(true) => Some(Autorestart::Always),
+        Some(false) => Some(Autorestart::Never),
+        None => text.eq_ignore_ascii_case("unexpected").then_some(Autorestart::Unexpected),
     }
 }
 
-/// A signal by its name, with or without `SIG`, or its number; gives its name.
+/// The name of a signal, with `SIG`, from its name with or without `SIG` or from its number.
 pub fn signal(text: &str) -> Option<String> {
-    if let Some(number) = integer(text, 10) {
-        // The list begins with number 1.
-        let at = usize::try_from(number).ok()?.checked_sub(1)?;
-        return signal::NAMES.get(at).map(|name| (*name).to_owned());
-    }
-    let word = strip(text).to_uppercase();
-    let name = if word.starts_with("SIG") { word } else { format!("SIG{word}") };
-    let name = match name.as_str() {
-        "SIGCLD" => "SIGCHLD",
-        "SIGPOLL" => "SIGIO",
-        "SIGIOT" => "SIGABRT",
+    let text = strip(text).to_uppercase();
+    let name = match text.strip_prefix("SIG").unwrap_or(&text) {
+        "CLD" => "CHLD",
+        "IOT" => "ABRT",
+        name @ ("RTMIN" | "RTMAX") => return Some(format!("SIG{name}")),
         name => name,
     };
-    signal::NAMES.iter().chain(&["SIGRTMIN", "SIGRTMAX"]).find(|known| **known == name).map(|name| (*name).to_owned())
+    let number = usize::try_from(signal::number(name)?).ok()?;
+    signal::NAMES.get(number.checked_sub(1)?).map(|name| (*name).to_owned())
 }
 
-/// `exitcodes`: numbers with commas between them.
+/// Exit statuses, separated by commas.
 pub fn exit_codes(text: &str) -> Option<Vec<u8>> {
-    if text.is_empty() {
-        return Some(Vec::new());
-    }
-    text.split(',').map(|code| integer(code, 10).and_then(|code| u8::try_from(code).ok())).collect()
+    let code = |code: &str| integer(code, 10).and_then(|code| u8::try_from(code).ok());
+    if text.is_empty() { Some(Vec::new()) } else { text.split(',').map(code).collect() }
 }
 
-/// `programs`, `files`-like lists: texts with commas between them.
-pub fn strings(text: &str) -> Vec<&str> {
-    if text.is_empty() { Vec::new() } else { text.split(',').map(strip).collect() }
-}
-
-/// A program's, process's or group's name, without blanks at its ends.
+/// The name of a program, a process or a group.
 pub fn name(text: &str) -> Option<&str> {
     Some(strip(text)).filter(|name| !name.contains([' ', ':', '/']))
+}
+
+/// `NAME="value",OTHER=word`: Python's `dict_of_key_value_pairs`. The last value of a name counts, in the place of the
+/// first.
+///
+/// # Errors
+/// supervisord refuses the text.
+pub fn pairs(text: &Expanded) -> Result<Vec<(Expanded, Expanded)>, &'static str> {
+    let mut pairs: Vec<(Expanded, Expanded)> = Vec::new();
+    // Any token may stand in the place of the comma.
+    for chunk in shlex::tokens(&text.0)?.chunks(4) {
+        let [name, equals, value, ..] = chunk else { return Err("expected `NAME=\"value\"`, separated by commas") };
+        if equals[..] != [Part::Char('=')] {
+            return Err("expected `NAME=\"value\"`, separated by commas");
+        }
+        let mut value = &value[..];
+        while let [Part::Char('\'' | '"'), rest @ ..] | [rest @ .., Part::Char('\'' | '"')] = value {
+            value = rest;
+        }
+        let value = Expanded(value.to_vec());
+        match pairs.iter_mut().find(|(known, _)| known.0 == *name) {
+            Some((_, known)) => *known = value,
+            None => pairs.push((Expanded(name.clone()), value)),
+        }
+    }
+    Ok(pairs)
 }

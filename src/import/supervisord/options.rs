@@ -1,235 +1,194 @@
-//! The table of supervisord's options: what becomes of each. `copse import --explain` prints it, copse-import(1) has it,
-//! and the report is made from it.
+//! The options of supervisord, and what becomes of each: `copse import --explain` and copse-import(1) print the table, and
+//! the report of an import rests on it.
 
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// A key, and the directive that comes of it.
-    Key(&'static str, &'static str),
-    /// What it says holds anyway, or only makes sense to supervisord's own parts: it isn't reported.
-    Holds(&'static str),
-    /// There is something else for it, or nothing: it is reported, with this reason.
-    Gone(&'static str),
+    /// It becomes a key of the group file.
+    Imported,
+    /// It has no effect, which is not reported.
+    Ignored,
+    /// It is not imported, which is reported.
+    Unsupported,
 }
 
-/// One option of one kind of section.
+/// Options of one kind of section that share a fate.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// The option.
-    pub option: &'static str,
-    /// What becomes of it.
+    /// Separated by blanks.
+    options: &'static str,
     pub fate: Fate,
-    /// What else there is to say.
-    pub remark: &'static str,
+    /// The key, its directive and a remark, or the reason.
+    pub text: &'static str,
+}
+
+/// A kind of section.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The whole name, or its beginning, which ends in a colon.
+    pub name: &'static str,
+    /// Why such sections are not imported.
+    pub unsupported: Option<&'static str>,
+    pub rows: &'static [Row],
 }
 
 impl Row {
-    /// What becomes of it, as the manual says it.
+    pub fn options(&self) -> impl Iterator<Item = &'static str> {
+        self.options.split(' ')
+    }
+
     pub fn sentence(&self) -> String {
-        let what = match self.fate {
-            Fate::Key(key, "") => key.to_owned(),
-            Fate::Key(key, directive) => format!("{key}, {directive}"),
-            Fate::Holds(why) => format!("nothing: {why}"),
-            Fate::Gone(why) => format!("left out: {why}"),
-        };
-        if self.remark.is_empty() { what } else { format!("{what}: {}", self.remark) }
+        match self.fate {
+            Fate::Imported => self.text.to_owned(),
+            Fate::Ignored => format!("no effect: {}", self.text),
+            Fate::Unsupported => format!("not imported: {}", self.text),
+        }
     }
 }
 
 impl Kind {
-    /// The header of such a section.
+    /// `[program:NAME]`
     pub fn header(&self) -> String {
         let name = if self.name.ends_with(':') { "NAME" } else { "" };
         format!("[{}{name}]", self.name)
     }
 
-    /// What becomes of such sections, if they aren't read option by option.
+    /// What becomes of sections that are not imported.
     pub fn sentence(&self) -> Option<String> {
-        self.gone.map(|why| format!("left out: {why}"))
+        self.unsupported.map(|reason| format!("not imported: {reason}"))
+    }
+
+    /// A FastCGI program has the options of a program, too.
+    pub fn row(&self, option: &str) -> Option<&'static Row> {
+        let inherited = if self.name == FCGI { KINDS[0].rows } else { &[] };
+        self.rows.iter().chain(inherited).find(|row| row.options().any(|known| known == option))
     }
 }
 
-/// A kind of section, with its options.
-#[derive(Debug, Clone, Copy)]
-pub struct Kind {
-    /// What its name begins with; it is the whole name where there is no colon.
-    pub name: &'static str,
-    /// Why such sections aren't imported, where they aren't.
-    pub gone: Option<&'static str>,
-    /// Its options.
-    pub rows: &'static [Row],
+/// The kind of a section.
+pub fn kind(section: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == section || kind.name.ends_with(':') && section.starts_with(kind.name))
 }
 
-const fn key(option: &'static str, key: &'static str, directive: &'static str, remark: &'static str) -> Row {
-    Row { option, fate: Fate::Key(key, directive), remark }
+const fn imported(options: &'static str, text: &'static str) -> Row {
+    Row { options, fate: Fate::Imported, text }
 }
 
-const fn gone(option: &'static str, why: &'static str) -> Row {
-    Row { option, fate: Fate::Gone(why), remark: "" }
+const fn ignored(options: &'static str, text: &'static str) -> Row {
+    Row { options, fate: Fate::Ignored, text }
 }
 
-const fn holds(option: &'static str, why: &'static str) -> Row {
-    Row { option, fate: Fate::Holds(why), remark: "" }
+const fn unsupported(options: &'static str, text: &'static str) -> Row {
+    Row { options, fate: Fate::Unsupported, text }
 }
 
-/// The journal instead of files.
-pub const LOGS: &str = "the journal has what it writes (`copse logs`), and journald.conf(5) says how much is kept";
-const CONTROL: &str =
-    "systemctl(1), copse(1) and D-Bus, org.freedesktop.systemd1(5), take its place, and polkit says who may do what";
-const EVENTS: &str = "there are no events: nothing reads what it writes but the journal";
-const DAEMON: &str = "it is about supervisord itself, which isn't there any more";
-const PLUGIN: &str = "an option of a plug-in that supervisord itself doesn't have";
+const fn section(name: &'static str, rows: &'static [Row]) -> Kind {
+    Kind { name, unsupported: None, rows }
+}
 
-const PROGRAM: Kind = Kind {
-    name: "program:",
-    gone: None,
-    rows: &[
-        key(
-            "command",
-            "exec",
-            "ExecStart=",
-            "the words as they are; `%(process_num)d` is `{instance}`; of `/bin/sh -c`, `shell`",
-        ),
-        key(
-            "process_name",
-            "instances",
-            "",
-            "numbers; formatted where the command, a variable or the directory shows them so",
-        ),
-        key("numprocs", "instances", "", ""),
-        key("numprocs_start", "first-instance", "", ""),
-        key("priority", "after", "After=", "later ones wait until earlier ones are started, and stop first"),
-        key("autostart", "start", "", "`false` is \"manual\""),
-        key("startsecs", "start-limit-interval-sec", "StartLimitIntervalSec=", "starts that end sooner count"),
-        key(
-            "startretries",
-            "start-limit-burst",
-            "StartLimitBurst=",
-            "one more, where it is started again at all; pauses are `restart-sec` each, and don't grow",
-        ),
-        key(
-            "autorestart",
-            "restart",
-            "Restart=",
-            "true: always, unexpected: on-failure with RestartForceExitStatus= for what systemd takes for a clean end, false: no",
-        ),
-        key(
-            "exitcodes",
-            "success-exit-status",
-            "SuccessExitStatus=",
-            "0 is always one; without it, RestartForceExitStatus=0",
-        ),
-        key("stopsignal", "kill-signal", "KillSignal=", ""),
-        key("stopwaitsecs", "timeout-stop-sec", "TimeoutStopSec=", ""),
-        key("stopasgroup", "kill-mode", "KillMode=", "true: control-group, false: mixed"),
-        key("killasgroup", "kill-mode", "KillMode=", "mixed; false as well: children don't outlive their process"),
-        key("user", "user", "User=", "systemd also sets HOME, USER, LOGNAME and SHELL"),
-        key("umask", "umask", "UMask=", ""),
-        key("directory", "working-directory", "WorkingDirectory=", ""),
-        key(
-            "environment",
-            "environment",
-            "Environment=",
-            "PATH also as ExecSearchPath=, where the program is found by name",
-        ),
-        key("stdout_logfile", "service", "StandardOutput=", "NONE is null; everything else goes to the journal"),
-        key("stderr_logfile", "service", "StandardError=", "NONE is null; everything else goes to the journal"),
-        holds("redirect_stderr", "both go to the journal"),
-        holds("stdout_syslog", "the journal has it"),
-        holds("stderr_syslog", "the journal has it"),
-        gone("stdout_logfile_maxbytes", LOGS),
-        gone("stdout_logfile_backups", LOGS),
-        gone("stderr_logfile_maxbytes", LOGS),
-        gone("stderr_logfile_backups", LOGS),
-        gone("stdout_capture_maxbytes", EVENTS),
-        gone("stderr_capture_maxbytes", EVENTS),
-        gone("stdout_events_enabled", EVENTS),
-        gone("stderr_events_enabled", EVENTS),
-        gone(
-            "serverurl",
-            "the variable SUPERVISOR_SERVER_URL isn't set: `controls` says which process may start which",
-        ),
-        key("depends_on", "after", "After=", PLUGIN),
-        key("dependent_startup", "start", "", PLUGIN),
-        key("dependent_startup_wait_for", "after", "After=", PLUGIN),
-    ],
-};
+const fn unsupported_section(name: &'static str, reason: &'static str) -> Kind {
+    Kind { name, unsupported: Some(reason), rows: &[] }
+}
 
-const FCGI: &[Row] = &[
-    key("socket", "listen", "ListenStream=", "with StandardInput=socket"),
-    key("socket_owner", "socket", "SocketUser=", "and SocketGroup="),
-    key("socket_mode", "socket", "SocketMode=", ""),
-    key("socket_backlog", "socket", "Backlog=", ""),
+const FCGI: &str = "fcgi-program:";
+
+pub const LOGS: &str = "output goes to the journal (`copse logs`); set retention in journald.conf(5)";
+const CONTROL: &str = "use systemctl(1), copse(1) or the D-Bus interface of systemd, and polkit for permissions";
+const EVENTS: &str = "there are no events; output goes to the journal only";
+
+const PROGRAM: &[Row] = &[
+    imported("command", "exec, ExecStart=: `%(process_num)d` becomes `{instance}`, and `/bin/sh -c` becomes `shell`"),
+    imported("process_name", "instances: numbers, formatted as in the command, a variable or the directory"),
+    imported("numprocs", "instances"),
+    imported("numprocs_start", "first-instance"),
+    imported("priority", "after, After=: processes wait for those with the next lower number, and stop before them"),
+    imported("autostart", "start: `false` becomes \"manual\""),
+    imported(
+        "startsecs",
+        "start-limit-interval-sec, StartLimitIntervalSec=: long enough for all starts that `startretries` allows",
+    ),
+    imported(
+        "startretries",
+        "start-limit-burst, StartLimitBurst=: the value plus one, if restarts are on; the delay is `restart-sec` and \
+         does not grow",
+    ),
+    imported(
+        "autorestart",
+        "restart, Restart=: true becomes always, false becomes no, and unexpected becomes on-failure, with \
+         RestartForceExitStatus= for signals that systemd counts as a clean exit",
+    ),
+    imported(
+        "exitcodes",
+        "success-exit-status, SuccessExitStatus=: 0 is always included; if it is not expected, \
+         RestartForceExitStatus=0 is added",
+    ),
+    imported("stopsignal", "kill-signal, KillSignal="),
+    imported("stopwaitsecs", "timeout-stop-sec, TimeoutStopSec="),
+    imported("stopasgroup", "kill-mode, KillMode=: true becomes control-group, false becomes mixed"),
+    imported("killasgroup", "kill-mode, KillMode=: systemd kills the remaining children in either case"),
+    imported("user", "user, User=: systemd also sets HOME, USER, LOGNAME and SHELL"),
+    imported("umask", "umask, UMask="),
+    imported("directory", "working-directory, WorkingDirectory="),
+    imported(
+        "environment",
+        "environment, Environment=: PATH also becomes ExecSearchPath=, if the program is given without a slash",
+    ),
+    imported("stdout_logfile", "service, StandardOutput=: NONE becomes null; all other output goes to the journal"),
+    imported("stderr_logfile", "service, StandardError=: NONE becomes null; all other output goes to the journal"),
+    ignored("redirect_stderr stdout_syslog stderr_syslog", "all output goes to the journal"),
+    unsupported("stdout_logfile_maxbytes stdout_logfile_backups stderr_logfile_maxbytes stderr_logfile_backups", LOGS),
+    unsupported("stdout_capture_maxbytes stderr_capture_maxbytes stdout_events_enabled stderr_events_enabled", EVENTS),
+    unsupported("serverurl", "SUPERVISOR_SERVER_URL is not set; `controls` lets a process start and stop others"),
+    imported("depends_on dependent_startup_wait_for", "after, After=: an option of a plug-in"),
+    imported("dependent_startup", "start: an option of a plug-in"),
 ];
 
 /// All kinds of sections that supervisord reads.
 pub const KINDS: &[Kind] = &[
-    PROGRAM,
-    Kind { name: "fcgi-program:", gone: None, rows: FCGI },
-    Kind {
-        name: "group:",
-        gone: None,
-        rows: &[
-            holds(
-                "programs",
-                "all programs are processes of one group; a unit's name doesn't say which `[group:x]` it was in",
+    section("program:", PROGRAM),
+    section(
+        FCGI,
+        &[
+            imported("socket", "listen, ListenStream=: with StandardInput=socket"),
+            imported("socket_owner", "socket, SocketUser= and SocketGroup="),
+            imported("socket_mode", "socket, SocketMode="),
+            imported("socket_backlog", "socket, Backlog="),
+        ],
+    ),
+    section(
+        "group:",
+        &[
+            ignored("programs", "all programs become processes of one group; the units do not show their `[group:x]`"),
+            imported("priority", "after, After="),
+        ],
+    ),
+    section(
+        "supervisord",
+        &[
+            imported("environment", "environment, Environment=: for all processes"),
+            imported("user", "user, User=: the default of all processes"),
+            imported("umask", "umask, UMask=: the default of all processes"),
+            imported("directory", "working-directory, WorkingDirectory=: the default of all processes"),
+            imported("minfds", "limit-nofile, LimitNOFILE=: if it is more than 1024, the default of systemd"),
+            unsupported(
+                "minprocs logfile logfile_maxbytes logfile_backups loglevel pidfile nodaemon silent nocleanup \
+                 childlogdir strip_ansi identifier",
+                "systemd takes the place of supervisord itself",
             ),
-            key("priority", "after", "After=", ""),
         ],
-    },
-    Kind {
-        name: "supervisord",
-        gone: None,
-        rows: &[
-            key("environment", "environment", "Environment=", "of every process"),
-            key("user", "user", "User=", "of every process that says no other"),
-            key("umask", "umask", "UMask=", "of every process that says no other"),
-            key("directory", "working-directory", "WorkingDirectory=", "of every process that says no other"),
-            key("minfds", "limit-nofile", "LimitNOFILE=", "where it is more than 1024, which systemd gives anyway"),
-            gone("minprocs", DAEMON),
-            gone("logfile", DAEMON),
-            gone("logfile_maxbytes", DAEMON),
-            gone("logfile_backups", DAEMON),
-            gone("loglevel", DAEMON),
-            gone("pidfile", DAEMON),
-            gone("nodaemon", DAEMON),
-            gone("silent", DAEMON),
-            gone("nocleanup", DAEMON),
-            gone("childlogdir", DAEMON),
-            gone("strip_ansi", DAEMON),
-            gone("identifier", DAEMON),
-        ],
-    },
-    Kind { name: "include", gone: None, rows: &[holds("files", "they are read")] },
-    Kind {
-        name: "eventlistener:",
-        gone: Some(
-            "an event listener speaks supervisord's own protocol: `on-failure` names a unit to start when a process fails, `failure-policy = \"stop\"` stops the group when one gave up, and systemd tells everything else over D-Bus",
-        ),
-        rows: &[],
-    },
-    Kind { name: "unix_http_server", gone: Some(CONTROL), rows: &[] },
-    Kind {
-        name: "inet_http_server",
-        gone: Some("there is no web page and no port: `systemctl -H` and `journalctl` work over ssh"),
-        rows: &[],
-    },
-    Kind { name: "supervisorctl", gone: Some(CONTROL), rows: &[] },
-    Kind { name: "ctlplugin:", gone: Some("a plug-in of supervisorctl, which isn't there any more"), rows: &[] },
-    Kind { name: "rpcinterface:", gone: Some(CONTROL), rows: &[] },
+    ),
+    section("include", &[ignored("files", "the files are read")]),
+    unsupported_section(
+        "eventlistener:",
+        "systemd does not have supervisord's event protocol: `on-failure` starts a unit when a process fails, \
+         `failure-policy = \"stop\"` stops the group, and systemd sends signals over D-Bus",
+    ),
+    unsupported_section("unix_http_server", CONTROL),
+    unsupported_section(
+        "inet_http_server",
+        "there is no web page and no port; use `systemctl --host` and `copse --host` over ssh",
+    ),
+    unsupported_section("supervisorctl", CONTROL),
+    unsupported_section("ctlplugin:", "a plug-in of supervisorctl"),
+    unsupported_section("rpcinterface:", CONTROL),
 ];
-
-/// The kind of a section by its name.
-pub fn kind(section: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| match kind.name.strip_suffix(':') {
-        Some(_) => section.starts_with(kind.name),
-        None => section == kind.name,
-    })
-}
-
-/// The row of an option in a section of that kind. A FastCGI program is a program.
-pub fn row(kind: &Kind, option: &str) -> Option<&'static Row> {
-    let also = if kind.name == "fcgi-program:" { PROGRAM.rows } else { &[] };
-    let own = KINDS.iter().find(|known| known.name == kind.name)?.rows;
-    own.iter().chain(also).find(|row| row.option == option)
-}

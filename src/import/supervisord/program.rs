@@ -1,358 +1,264 @@
-//! Programs: `processes_from_section` of supervisor's options.py, with what belongs to FastCGI.
+//! Programs: `processes_from_section` of supervisor's options.py, and what belongs to FastCGI.
 
 use std::collections::BTreeSet;
 
-use super::config::{Address, Daemon, Outputs, Process, Program, Socket, normalized};
-use super::configparser::Setting;
+use super::config::{Address, Daemon, Process, Program, Socket};
+use super::configparser::{Setting, strip};
 use super::datatypes;
-use super::datatypes::{Autorestart, boolean, integer};
-use super::expanded::Expanded;
-use super::python_format::{Named, Wrong};
-use super::reader::{Names, Reader, give_value};
-use super::shlex;
-use crate::basic::diagnostic::Code;
+use super::datatypes::{Autorestart, integer};
+use super::python_format::{Expanded, Named};
+use super::reader::{Names, Options, Reader, normalized};
+use crate::basic::diagnostic::{Code, Diagnostic};
+use crate::import::shlex;
 use crate::model::MOST_INSTANCES;
 
-/// A program that can't be read; why was reported.
-struct Refused;
-
-/// Which section, and in which group.
-struct Which<'w> {
-    section: usize,
-    name: &'w str,
-    group: &'w str,
-    grouped: bool,
-    group_priority: Option<i64>,
-}
+const PREFIXES: [&str; 2] = ["program:", "fcgi-program:"];
 
 impl Reader {
-    /// All programs: those of `[group:x]` sections, then the others, in the order of their sections.
+    /// The programs of `[group:x]` sections and all others, in the order of their sections.
     pub(super) fn programs(&mut self, daemon: &Daemon) -> Vec<Program> {
-        let names: Vec<String> = self.ini.sections.iter().map(|section| section.name.clone()).collect();
-        let mut taken = BTreeSet::new();
-        let mut programs = Vec::new();
-        for (at, group) in names.iter().enumerate().filter_map(|(at, name)| Some((at, name.strip_prefix("group:")?))) {
-            self.group(at, group, &names, &mut taken, &mut programs, daemon);
+        let sections: Vec<String> = self.ini.sections.iter().map(|section| section.name.clone()).collect();
+        let (mut programs, mut grouped) = (Vec::new(), Vec::new());
+        for (section, group) in sections.iter().enumerate() {
+            if let Some(group) = group.strip_prefix("group:") {
+                self.group(section, group, daemon, &mut programs, &mut grouped);
+            }
         }
-        for (at, section) in names.iter().enumerate().filter(|(at, _)| !taken.contains(at)) {
-            let program = ["program:", "fcgi-program:"].iter().find_map(|prefix| section.strip_prefix(prefix));
-            let Some(name) = program.and_then(|name| self.checked_name(at, name)) else { continue };
-            let which = Which { section: at, name: &name, group: &name, grouped: false, group_priority: None };
-            programs.extend(self.program(&which, daemon).ok());
+        for (section, name) in sections.iter().enumerate().filter(|(section, _)| !grouped.contains(section)) {
+            let Some(name) = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) else { continue };
+            let program = self.name(section, name).and_then(|name| self.program(section, &name, None, daemon));
+            programs.extend(program);
         }
-        programs.sort_by_key(|program: &Program| program.section);
+        programs.sort_by_key(|program| program.section);
         programs
     }
 
     fn group(
         &mut self,
-        at: usize,
+        section: usize,
         group: &str,
-        names: &[String],
-        taken: &mut BTreeSet<usize>,
-        programs: &mut Vec<Program>,
         daemon: &Daemon,
+        programs: &mut Vec<Program>,
+        grouped: &mut Vec<usize>,
     ) {
-        let nothing = Names::default();
-        let Some(group) = self.checked_name(at, group) else { return };
-        let list = self.optional(at, "programs", &nothing, "names", |text| Some(text.to_owned())).unwrap_or_default();
-        let whole = |text: &str| integer(text, 10);
-        let priority = self.optional(at, "priority", &nothing, "a whole number", whole).unwrap_or(999);
-        let (mut seen, before) = (BTreeSet::new(), programs.len());
-        // Of processes with the same name in the same group there is one.
-        for program in datatypes::strings(&list).into_iter().filter(|program| seen.insert(*program)) {
-            let found = ["program:", "fcgi-program:"].iter().find_map(|prefix| {
-                let section = format!("{prefix}{program}");
-                names.iter().position(|name| *name == section)
-            });
-            let Some(section) = found else {
-                let spot = self.setting(at, "programs").map_or(self.ini.sections[at].spot, |setting| setting.spot);
+        let Some(group) = self.name(section, group) else { return };
+        let names = Names::new();
+        let mut options = Options { reader: self, section, names: &names };
+        let list = options.get("programs", "names", |text| Some(text.to_owned())).unwrap_or_default();
+        let priority = options.get("priority", "a whole number", |text| integer(text, 10)).unwrap_or(999);
+        let first = programs.len();
+        let mut seen = BTreeSet::new();
+        // A program that is named twice is in the group once.
+        for name in list.split(',').map(strip).filter(|name| !list.is_empty() && seen.insert(*name)) {
+            let Some(section) = PREFIXES.iter().find_map(|prefix| self.ini.section(&format!("{prefix}{name}"))) else {
                 let message =
-                    format!("`[group:{group}]` names `{program}`, which isn't there: supervisord refuses this file");
-                self.say(Code::NotImported, spot, message, None);
+                    format!("`[group:{group}]` names the missing program `{name}`: supervisord refuses this file");
+                self.refuse::<()>(section, "programs", message);
                 continue;
             };
-            taken.insert(section);
-            let which = Which { section, name: program, group: &group, grouped: true, group_priority: Some(priority) };
-            programs.extend(self.program(&which, daemon).ok());
+            grouped.push(section);
+            programs.extend(self.program(section, name, Some((&group, priority)), daemon));
         }
-        self.leave_out_hidden(before, programs);
+        self.leave_out_hidden(first, programs);
     }
 
-    /// Of two programs of a group whose processes have the same names supervisord runs the later one.
-    fn leave_out_hidden(&mut self, before: usize, programs: &mut Vec<Program>) {
-        let names =
-            |program: &Program| program.processes.iter().map(|process| process.name.clone()).collect::<Vec<_>>();
-        let hidden = |at: usize| {
-            let later: Vec<Expanded> = programs[at + 1..].iter().flat_map(names).collect();
-            let own = names(&programs[at]);
-            !own.is_empty() && own.iter().all(|name| later.contains(name))
-        };
-        let hidden: Vec<usize> = (before..programs.len()).filter(|at| hidden(*at)).collect();
-        for at in hidden.into_iter().rev() {
-            let program = programs.remove(at);
-            let message = format!(
-                "another program of `{}`'s group has processes of the same name, and supervisord runs those",
-                program.name
-            );
-            self.say(Code::LeftOut, self.ini.sections[program.section].spot, message, None);
+    /// If two programs of a group have processes of the same names, supervisord runs those of the later one.
+    fn leave_out_hidden(&mut self, first: usize, programs: &mut Vec<Program>) {
+        for index in (first..programs.len()).rev() {
+            let later: Vec<&Expanded> = programs[index + 1..].iter().flat_map(names).collect();
+            if !programs[index].processes.is_empty() && names(&programs[index]).all(|name| later.contains(&name)) {
+                let program = programs.remove(index);
+                let message = format!(
+                    "`{}` is hidden: supervisord runs a later program of the group with the same names",
+                    program.name
+                );
+                let location = &self.ini.sections[program.section].location;
+                self.diagnostics.push(Diagnostic::new(Code::LeftOut, location, message));
+            }
         }
     }
 
-    fn checked_name(&mut self, section: usize, name: &str) -> Option<String> {
-        let checked = datatypes::name(name).map(str::to_owned);
-        if checked.is_none() {
-            let message = format!("`{name}` can't be a name: supervisord takes none with a blank, a `:` or a `/`");
-            self.say(Code::NotImported, self.ini.sections[section].spot, message, None);
-        }
-        checked
+    fn name(&mut self, section: usize, name: &str) -> Option<String> {
+        let message = || format!("`{name}` is no name for supervisord: it holds a blank, a `:` or a `/`");
+        datatypes::name(name).map(str::to_owned).or_else(|| self.refuse(section, "", message()))
     }
 
-    fn program(&mut self, which: &Which<'_>, daemon: &Daemon) -> Result<Program, Refused> {
-        let at = which.section;
-        let mut names = Names::default();
-        names.plain.insert("program_name", Named::Text(which.name.into()));
-        names.plain.insert("group_name", Named::Text(which.group.into()));
-        let before = names.clone();
-        let mut options = Options { reader: self, section: at, names: &before, good: true };
-        let whole = |text: &str| integer(text, 10);
-        let priority = options.value("priority", 999, 999, "a whole number", whole);
-        let stopasgroup = options.value("stopasgroup", false, false, "`true` or `false`", boolean);
+    /// A program, if supervisord accepts it; `group` with its priority.
+    fn program(&mut self, section: usize, name: &str, group: Option<(&str, i64)>, daemon: &Daemon) -> Option<Program> {
+        self.refused = false;
+        let (group_name, group_priority) = group.unzip();
+        let group_name = group_name.unwrap_or(name);
+        let mut names = Names::new();
+        names.insert("program_name".to_owned(), Named::Text(name.into()));
+        names.insert("group_name".to_owned(), Named::Text(group_name.into()));
+        let mut options = Options { reader: self, section, names: &names };
+        let priority = options.number("priority", 999);
+        let stopasgroup = options.flag("stopasgroup", false);
         let mut program = Program {
-            section: at,
-            name: which.name.to_owned(),
-            group: which.group.to_owned(),
-            grouped: which.grouped,
-            priority: (which.group_priority.unwrap_or(priority), if which.grouped { priority } else { 0 }),
-            // What may or may not be wanted had better not be started.
-            autostart: options.value("autostart", true, false, "`true` or `false`", boolean),
-            autorestart: options.value(
+            section,
+            name: name.to_owned(),
+            group: group_name.to_owned(),
+            grouped: group.is_some(),
+            priority: (group_priority.unwrap_or(priority), if group.is_some() { priority } else { 0 }),
+            // A process that may not be wanted is better not started.
+            autostart: options.flag("autostart", true) && options.open("autostart").is_none(),
+            autorestart: options.or(
                 "autorestart",
-                Autorestart::Unexpected,
                 Autorestart::Unexpected,
                 "`true`, `false` or `unexpected`",
                 datatypes::autorestart,
             ),
-            startsecs: options.value("startsecs", 1, 1, "a whole number", whole),
-            startretries: options.value("startretries", 3, 3, "a whole number", whole),
-            stopsignal: options.value("stopsignal", "SIGTERM".into(), "SIGTERM".into(), "a signal", datatypes::signal),
-            stopwaitsecs: options.value("stopwaitsecs", 10, 10, "a whole number", whole),
+            startsecs: options.number("startsecs", 1),
+            startretries: options.number("startretries", 3),
+            stopsignal: options.or("stopsignal", "SIGTERM".to_owned(), "a signal", datatypes::signal),
+            stopwaitsecs: options.number("stopwaitsecs", 10),
             stopasgroup,
-            killasgroup: options.value("killasgroup", stopasgroup, stopasgroup, "`true` or `false`", boolean),
-            exitcodes: options.value("exitcodes", vec![0], vec![0], "exit statuses", datatypes::exit_codes),
-            user: options.user(),
-            umask: options.maybe("umask", "an octal number", |text| integer(text, 8)),
-            output: options.outputs(),
+            killasgroup: options.flag("killasgroup", stopasgroup),
+            exitcodes: options.or("exitcodes", vec![0], "exit statuses", datatypes::exit_codes),
+            // With another value, the process might run as root.
+            user: options.get("user", "a user", |text| Some(text.to_owned())),
+            umask: options.get("umask", "an octal number", |text| integer(text, 8)),
+            redirect_stderr: options.flag("redirect_stderr", false),
+            no_stdout: options.discards("stdout_logfile"),
+            no_stderr: options.discards("stderr_logfile"),
             socket: None,
-            first: options.value("numprocs_start", 0, 0, "a whole number", whole),
+            first: options.number("numprocs_start", 0),
             processes: Vec::new(),
             pattern: None,
         };
-        let numprocs = options.value("numprocs", 1, 1, "a whole number", whole);
-        let mut good = options.good;
+        let numprocs = options.number("numprocs", 1);
         if program.stopasgroup && !program.killasgroup {
-            self.refuse(at, "killasgroup", "`stopasgroup=true` excludes `killasgroup=false`");
-            good = false;
+            self.refuse::<()>(section, "killasgroup", "`killasgroup=false` conflicts with `stopasgroup=true`");
         }
         if numprocs > MOST_INSTANCES {
-            self.refuse(at, "numprocs", format!("more than {MOST_INSTANCES} processes of a program"));
-            good = false;
+            return self.refuse(section, "numprocs", format!("`numprocs` is more than {MOST_INSTANCES}"));
         }
-        if self.ini.sections[at].name.starts_with("fcgi-program:") && !which.grouped {
-            match self.socket(at, which.name, program.user.as_deref()) {
-                Ok(socket) => program.socket = Some(socket),
-                Err(Refused) => good = false,
-            }
+        if self.ini.sections[section].name.starts_with("fcgi-program:") && group.is_none() {
+            program.socket = self.socket(section, name, program.user.as_deref());
         }
         self.processes(&mut program, numprocs, names, daemon)?;
-        if good { Ok(program) } else { Err(Refused) }
+        (!self.refused).then_some(program)
     }
 
-    fn refuse(&mut self, section: usize, option: &str, message: impl Into<String>) {
-        let spot = self.setting(section, option).map_or(self.ini.sections[section].spot, |setting| setting.spot);
-        self.say(Code::NotImported, spot, message, None);
-    }
-
-    fn processes(
-        &mut self,
-        program: &mut Program,
-        numprocs: i64,
-        mut names: Names,
-        daemon: &Daemon,
-    ) -> Result<(), Refused> {
-        let at = program.section;
-        let process_name = self.setting(at, "process_name");
-        let pattern = process_name.as_ref().map_or("%(program_name)s", |setting| &setting.value);
-        let Some(pattern) = datatypes::name(pattern).map(str::to_owned) else {
-            self.refuse(at, "process_name", "`process_name` can't have a blank, a `:` or a `/` in it");
-            return Err(Refused);
+    fn processes(&mut self, program: &mut Program, numprocs: i64, mut names: Names, daemon: &Daemon) -> Option<()> {
+        let section = program.section;
+        let default = || Setting {
+            option: "process_name".to_owned(),
+            value: "%(program_name)s".to_owned(),
+            location: self.ini.location(section, "command").clone(),
         };
-        if numprocs > 1 && !pattern.contains("%(process_num)") {
-            self.refuse(at, "numprocs", "several processes need `%(process_num)` in their `process_name`");
-            return Err(Refused);
+        let mut name = self.ini.get(section, "process_name").cloned().unwrap_or_else(default);
+        name.value = match datatypes::name(&name.value) {
+            Some(name) => name.to_owned(),
+            None => return self.refuse(section, "process_name", "`process_name` has a blank, a `:` or a `/`"),
+        };
+        if numprocs > 1 && !name.value.contains("%(process_num)") {
+            let message = "several processes need `%(process_num)` in `process_name`";
+            return self.refuse(section, "numprocs", message);
         }
-        names.plain.insert("numprocs", Named::Number(numprocs));
+        names.insert("numprocs".to_owned(), Named::Number(numprocs));
         for number in program.first..program.first.saturating_add(numprocs) {
-            self.forget_own(&mut names);
-            names.plain.insert("process_num", Named::Number(number));
-            let process = self.process(at, &pattern, &mut names, daemon)?;
-            program.processes.push(process);
+            // supervisord forgets the variables of the process before, if they are in its own environment.
+            names.retain(|name, _| !self.known.contains_key(name));
+            names.insert("process_num".to_owned(), Named::Number(number));
+            program.processes.push(self.process(section, &name, &mut names, daemon)?);
         }
         if numprocs > 1 {
-            let mut open = names;
-            open.own.clear();
-            open.plain.insert("process_num", Named::ProcessNumber);
-            // Where the number can't be left open, each process is looked at by itself.
-            program.pattern = self.silently(|quiet| quiet.process(at, &pattern, &mut open, daemon)).ok();
+            names.retain(|name, _| !name.starts_with("ENV_"));
+            names.insert("process_num".to_owned(), Named::ProcessNumber);
+            // If the number cannot be left open, the processes are translated one by one.
+            let (diagnostics, refused) = (std::mem::take(&mut self.diagnostics), self.refused);
+            program.pattern = self.process(section, &name, &mut names, daemon);
+            (self.diagnostics, self.refused) = (diagnostics, refused);
         }
-        Ok(())
+        Some(())
     }
 
-    /// One process. What is wrong with it is reported once, however many there are: at one place one message stands.
-    fn process(&mut self, at: usize, name: &str, names: &mut Names, daemon: &Daemon) -> Result<Process, Refused> {
+    fn process(&mut self, section: usize, name: &Setting, names: &mut Names, daemon: &Daemon) -> Option<Process> {
         let mut environment = daemon.environment.clone();
-        for (variable, value) in self.own_environment(at, names)? {
+        for (variable, value) in self.environment(section, names)? {
             if let Some(variable) = variable.literal() {
-                names.own.insert(variable, value.clone());
+                names.insert(format!("ENV_{variable}"), Named::Text(value.clone()));
             }
             match environment.iter_mut().find(|(known, _)| *known == variable) {
                 Some((_, known)) => *known = value,
                 None => environment.push((variable, value)),
             }
         }
-        let directory = match self.setting(at, "directory") {
+        let directory = match self.ini.get(section, "directory").cloned() {
             None => None,
             Some(setting) => Some(self.expanded(&setting, names)?),
         };
-        let Some(command) = self.setting(at, "command") else {
-            self.refuse(at, "command", "the program has no `command`: supervisord refuses this file");
-            return Err(Refused);
+        let Some(command) = self.ini.get(section, "command").cloned() else {
+            return self.refuse(section, "command", "the program has no `command`: supervisord refuses this file");
         };
-        let expanded = self.expanded(&command, names)?;
-        let argv = match shlex::split(&expanded) {
-            Ok(argv) if !argv.is_empty() => argv,
-            Ok(_) => return self.refused(&command, "it is empty"),
-            Err(why) => return self.refused(&command, why),
+        let command = self.expanded(&command, names)?;
+        let argv: Vec<Expanded> = match shlex::posix(&command.0, true) {
+            Ok(argv) if !argv.is_empty() => argv.into_iter().map(Expanded).collect(),
+            Ok(_) => return self.refuse(section, "command", "`command` is empty"),
+            Err(reason) => return self.refuse(section, "command", format!("`command`: {reason}")),
         };
-        let name = match self.expand(name, names) {
-            Ok(name) => name,
-            Err(wrong) => {
-                let setting = self.setting(at, "process_name").unwrap_or(command);
-                self.wrong(&setting, &wrong);
-                return Err(Refused);
-            }
-        };
-        Ok(Process { name, argv, environment, directory })
+        Some(Process { name: self.expanded(name, names)?, argv, environment, directory })
     }
 
-    fn own_environment(&mut self, at: usize, names: &Names) -> Result<Vec<(Expanded, Expanded)>, Refused> {
-        let Some(setting) = self.setting(at, "environment") else { return Ok(Vec::new()) };
-        let expanded = self.expanded(&setting, names)?;
-        shlex::pairs(&expanded).or_else(|why| self.refused(&setting, why))
-    }
-
-    fn expanded(&mut self, setting: &Setting, names: &Names) -> Result<Expanded, Refused> {
-        self.expand(&setting.value, names).map_err(|wrong| {
-            self.wrong(setting, &wrong);
-            Refused
-        })
-    }
-
-    fn refused<T>(&mut self, setting: &Setting, why: &str) -> Result<T, Refused> {
-        self.say(Code::NotImported, setting.spot, format!("`{}`: {why}", setting.option), None);
-        Err(Refused)
-    }
-
-    fn socket(&mut self, at: usize, program: &str, user: Option<&str>) -> Result<Socket, Refused> {
-        // Unlike other options, it knows the program's name only.
-        let mut names = Names::default();
-        names.plain.insert("program_name", Named::Text(program.into()));
-        let Some(setting) = self.setting(at, "socket") else {
-            self.refuse(at, "socket", "a FastCGI program needs a `socket`: supervisord refuses this file");
-            return Err(Refused);
-        };
-        let text = self.literal(&setting, &names).map_err(|wrong| {
-            self.wrong(&setting, &wrong);
-            Refused
-        })?;
-        let nothing = Names::default();
-        let mut options = Options { reader: self, section: at, names: &nothing, good: true };
-        let mut socket = Socket {
-            address: Address::Unix(String::new()),
-            owner: options.maybe("socket_owner", "a user, or `user:group`", |text| Some(text.to_owned())),
-            mode: options.maybe("socket_mode", "an octal number", |text| integer(text, 8)),
-            backlog: options.maybe("socket_backlog", "1 to 65535", |text| {
-                integer(text, 10).filter(|backlog| (1..=65_535).contains(backlog))
-            }),
-        };
-        if !options.good {
-            return Err(Refused);
+    fn environment(&mut self, section: usize, names: &Names) -> Option<Vec<(Expanded, Expanded)>> {
+        let Some(setting) = self.ini.get(section, "environment").cloned() else { return Some(Vec::new()) };
+        let text = self.expanded(&setting, names)?;
+        match datatypes::pairs(&text) {
+            Ok(pairs) => Some(pairs),
+            Err(reason) => self.refuse(section, "environment", format!("`environment`: {reason}")),
         }
+    }
+
+    fn socket(&mut self, section: usize, program: &str, user: Option<&str>) -> Option<Socket> {
+        let Some(setting) = self.ini.get(section, "socket").cloned() else {
+            let message = "a FastCGI program needs a `socket`: supervisord refuses this file";
+            return self.refuse(section, "socket", message);
+        };
+        // Unlike other options, it may refer to nothing but the program.
+        let names = Names::from([("program_name".to_owned(), Named::Text(program.into()))]);
+        let text = self.literal(&setting, &names)?;
+        let nothing = Names::new();
+        let mut options = Options { reader: self, section, names: &nothing };
+        let owner = options.get("socket_owner", "a user, or `user:group`", |text| Some(text.to_owned()));
+        let mode = options.get("socket_mode", "an octal number", |text| integer(text, 8));
+        let backlog = options.get("socket_backlog", "1 to 65535", |text| {
+            integer(text, 10).filter(|backlog| (1..=65_535).contains(backlog))
+        });
         if let Some(path) = text.strip_prefix("unix://").filter(|path| path.starts_with('/')) {
-            socket.address = Address::Unix(normalized(path));
-            socket.owner = socket.owner.or_else(|| user.map(str::to_owned));
-            socket.mode = socket.mode.or(Some(0o700));
-            return Ok(socket);
+            let owner = owner.or_else(|| user.map(str::to_owned));
+            return Some(Socket {
+                address: Address::Unix(normalized(path)),
+                owner,
+                mode: mode.or(Some(0o700)),
+                backlog,
+            });
         }
-        let address = text.strip_prefix("tcp://").and_then(|address| address.split_once(':'));
-        let address = address.filter(|(host, _)| !host.is_empty() && !host.contains(char::is_whitespace));
-        let port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
-        match address.and_then(|(host, number)| Some((host.to_lowercase(), port(number)?))) {
-            Some(_) if socket.owner.is_some() || socket.mode.is_some() => {
-                self.refused(&setting, "only a Unix socket can have `socket_owner` and `socket_mode`")
-            }
-            Some((host, port)) => Ok(Socket { address: Address::Tcp(host, port), ..socket }),
-            None => self.refused(&setting, "it is neither `unix:///PATH` nor `tcp://HOST:PORT`"),
+        let address = text.strip_prefix("tcp://").and_then(|address| {
+            let (host, port) = address.split_once(':')?;
+            let host = Some(host.to_lowercase()).filter(|host| !host.is_empty() && !host.contains(char::is_whitespace));
+            Some(Address::Tcp(host?, port.parse().ok().filter(|port| *port > 0)?))
+        });
+        let Some(address) = address else {
+            let message = format!("`socket` takes `unix:///PATH` or `tcp://HOST:PORT`, not `{text}`");
+            return self.refuse(section, "socket", message);
+        };
+        if owner.is_some() || mode.is_some() {
+            let message = "`socket_owner` and `socket_mode` apply to Unix sockets only";
+            return self.refuse(section, "socket", message);
         }
+        Some(Socket { address, owner, mode, backlog })
     }
-}
-
-/// Reads a section's options one by one, so that all that is wrong with it is said at once.
-struct Options<'r> {
-    reader: &'r mut Reader,
-    section: usize,
-    names: &'r Names,
-    good: bool,
 }
 
 impl Options<'_> {
-    /// An option with its default, and what it is taken for where the value of a variable isn't known.
-    fn value<T>(
-        &mut self,
-        option: &str,
-        default: T,
-        unknown: T,
-        expected: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> T {
-        let Some(setting) = self.reader.setting(self.section, option) else { return default };
-        if let Err(Wrong::Open(variable)) = self.reader.literal(&setting, self.names) {
-            let message = format!("`{option}` isn't imported: `%(ENV_{variable})s` has no value");
-            self.reader.say(Code::LeftOut, setting.spot, message, Some(give_value(&variable)));
-            return unknown;
-        }
-        self.maybe(option, expected, parse).unwrap_or(default)
+    /// Whether an output is discarded.
+    fn discards(&self, option: &str) -> bool {
+        let value = self.reader.ini.get(self.section, option).map(|setting| setting.value.to_lowercase());
+        matches!(value.as_deref(), Some("none" | "off" | "/dev/null"))
     }
+}
 
-    /// An option without a default.
-    fn maybe<T>(&mut self, option: &str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        self.reader.setting(self.section, option)?;
-        let value = self.reader.optional(self.section, option, self.names, expected, parse);
-        self.good &= value.is_some();
-        value
-    }
-
-    /// Somebody who isn't known must not become root.
-    fn user(&mut self) -> Option<String> {
-        self.maybe("user", "a user", |text| Some(text.to_owned()))
-    }
-
-    fn outputs(&mut self) -> Outputs {
-        let none = |text: &str| matches!(text.to_lowercase().as_str(), "none" | "off" | "/dev/null");
-        let thrown_away =
-            |option: &str| self.reader.setting(self.section, option).is_some_and(|setting| none(&setting.value));
-        let (no_stdout, no_stderr) = (thrown_away("stdout_logfile"), thrown_away("stderr_logfile"));
-        let joined = self.value("redirect_stderr", false, false, "`true` or `false`", boolean);
-        Outputs { no_stdout, no_stderr, joined }
-    }
+fn names(program: &Program) -> impl Iterator<Item = &Expanded> {
+    program.processes.iter().map(|process| &process.name)
 }

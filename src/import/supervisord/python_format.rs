@@ -1,243 +1,208 @@
-//! `%(name)s`: Python's `%` operator with a dictionary of texts and whole numbers.
+//! `%(name)s`: Python's `%` operator with a dictionary of texts and whole numbers, and the text that results from it.
 
 use std::fmt;
+use std::rc::Rc;
 
-use super::expanded::{Expanded, Part};
+use crate::import::shlex::Symbol;
 
-/// Wider fields are nobody's wish, and a gigabyte of blanks is quickly written down.
-const WIDEST: usize = 10_000;
+/// A text, character by character. A part of it may have no value yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expanded(pub Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    Char(char),
+    /// A variable of supervisord's environment whose value is unknown; true between quotes, where it is one word.
+    Env(Rc<str>, bool),
+    /// The number of the process, if all processes of a program are read together.
+    Number(Format),
+}
 
 /// What a name stands for.
 #[derive(Debug, Clone)]
 pub enum Named {
-    /// A text.
     Text(Expanded),
-    /// A whole number.
     Number(i64),
-    /// The process's number, which stays open.
+    /// The number of the process, which remains a [`Part::Number`].
     ProcessNumber,
 }
 
-/// How a value is shown: what stands between `%(name)` and the next character of the text.
+/// The part of `%(name)02d` after the parenthesis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    flags: String,
+    left: bool,
+    zeros: bool,
     width: usize,
     precision: Option<usize>,
     conversion: char,
 }
 
-/// Why a text can't be expanded.
+/// Why a text cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
-    /// There is nothing of that name.
+    /// There is no such name.
     Unknown(String),
-    /// It isn't a format, from that character on.
+    /// This part of the text is no format, or one that is not supported.
     Format(String),
-    /// The value of that variable would be needed.
+    /// The value of this variable is needed, and unknown.
     Open(String),
 }
+
+/// Wider fields are not supported: a short file could fill the memory with blanks.
+const WIDTH_MAX: usize = 999;
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(name) => write!(f, "`%({name})s` stands for nothing here"),
-            Self::Format(text) => {
-                write!(f, "`{text}` isn't a `%(name)s`; a percent sign that is meant as one is written `%%`")
-            }
+            Self::Unknown(name) => write!(f, "`%({name})s` has no meaning here"),
+            Self::Format(text) => write!(f, "`{text}` is not a supported `%(name)s`"),
             Self::Open(name) => write!(f, "`%(ENV_{name})s` has no value"),
         }
     }
 }
 
-/// Replaces every `%(name)s`, and `%%` by a percent sign.
+/// Replaces each `%(name)s`, and `%%` by a percent sign.
 ///
 /// # Errors
-/// Where Python would raise, and where a number is to be shown as a fraction.
-pub fn expand(text: &Expanded, names: &dyn Fn(&str) -> Option<Named>) -> Result<Expanded, Wrong> {
+/// Python would raise an exception, or the format is none of `s`, `d`, `i`, `u`, `x`, `X` and `o` with flags, width and
+/// precision as real files have them.
+pub fn expand(text: &str, mut lookup: impl FnMut(&str) -> Option<Named>) -> Result<Expanded, Wrong> {
     let mut expanded = Expanded::default();
-    let mut rest = &text.0[..];
-    while let [first, after @ ..] = rest {
-        match (first, after) {
-            (Part::Char('%'), [Part::Char('%'), after @ ..]) => {
-                expanded.0.push(Part::Char('%'));
-                rest = after;
-            }
-            (Part::Char('%'), after) => {
-                let (name, format, after) = placeholder(after).ok_or_else(|| Wrong::Format(shown(rest)))?;
-                let value = names(&name).ok_or(Wrong::Unknown(name))?;
-                let shown = format.show(&value).ok_or_else(|| open(&value, rest))?;
-                expanded.0.extend(shown.0);
-                rest = after;
-            }
-            (part, after) => {
-                expanded.0.push(part.clone());
-                rest = after;
-            }
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        expanded.push_str(before);
+        if let Some(after) = after.strip_prefix('%') {
+            expanded.push_str("%");
+            rest = after;
+            continue;
         }
+        let unsupported = || Wrong::Format(excerpt(&rest[before.len()..]));
+        let (name, format, after) = placeholder(after).ok_or_else(unsupported)?;
+        let value = lookup(name).ok_or_else(|| Wrong::Unknown(name.to_owned()))?;
+        let shown = format.show(&value).ok_or_else(|| match &value {
+            Named::Text(text) if text.open().is_some() => Wrong::Open(text.open().unwrap_or_default().to_owned()),
+            _ => unsupported(),
+        })?;
+        expanded.0.extend(shown.0);
+        rest = after;
     }
+    expanded.push_str(rest);
     Ok(expanded)
 }
 
-fn open(value: &Named, rest: &[Part]) -> Wrong {
-    match value {
-        Named::Text(text) if text.open().is_some() => Wrong::Open(text.open().unwrap_or_default().to_owned()),
-        _ => Wrong::Format(shown(rest)),
-    }
-}
-
-/// The beginning of what is wrong.
-fn shown(rest: &[Part]) -> String {
-    let chars = rest.iter().map_while(|part| if let Part::Char(c) = part { Some(*c) } else { None });
-    let text: String = chars.take(24).collect();
-    let end = text.find(|c: char| c.is_whitespace()).filter(|end| *end > 1).unwrap_or(text.len());
+/// The first word, without what is far behind.
+fn excerpt(text: &str) -> String {
+    let text: String = text.chars().take(24).collect();
+    let end = text.find(char::is_whitespace).filter(|end| *end > 1).unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// `(name)`, the format, and what comes after; `rest` begins behind the percent sign.
-fn placeholder(rest: &[Part]) -> Option<(String, Format, &[Part])> {
-    let mut at = 0;
-    let char = |at: usize| match rest.get(at) {
-        Some(Part::Char(c)) => Some(*c),
-        _ => None,
+/// The name, the format and the rest of `(name)02d rest`.
+fn placeholder(text: &str) -> Option<(&str, Format, &str)> {
+    let (name, rest) = text.strip_prefix('(')?.split_once(')')?;
+    let flags = &rest[..rest.find(|c| c != '-' && c != '0').unwrap_or(rest.len())];
+    let (width, rest) = number(&rest[flags.len()..])?;
+    let (precision, rest) = match rest.strip_prefix('.') {
+        Some(rest) => number(rest).map(|(precision, rest)| (Some(precision), rest))?,
+        None => (None, rest),
     };
-    if char(at)? != '(' {
-        return None;
-    }
-    let (mut name, mut depth) = (String::new(), 1);
-    loop {
-        at += 1;
-        match char(at)? {
-            '(' => depth += 1,
-            ')' if depth == 1 => break,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        name.push(char(at)?);
-    }
-    at += 1;
-    let mut format = Format { flags: String::new(), width: 0, precision: None, conversion: 's' };
-    while let Some(flag) = char(at).filter(|c| "-+ #0".contains(*c)) {
-        format.flags.push(flag);
-        at += 1;
-    }
-    let number = |at: &mut usize| {
-        let mut number = 0usize;
-        while let Some(digit) = char(*at).and_then(|c| c.to_digit(10)) {
-            number = (number * 10 + usize::try_from(digit).unwrap_or(0)).min(WIDEST + 1);
-            *at += 1;
-        }
-        number
-    };
-    format.width = number(&mut at);
-    if char(at)? == '.' {
-        at += 1;
-        format.precision = Some(number(&mut at));
-    }
-    if matches!(char(at)?, 'h' | 'l' | 'L') {
-        at += 1;
-    }
-    format.conversion = char(at)?;
-    let fits = format.width <= WIDEST && format.precision.is_none_or(|precision| precision <= WIDEST);
-    fits.then(|| (name, format, &rest[at + 1..]))
+    let conversion = rest.chars().next()?;
+    let format = Format { left: flags.contains('-'), zeros: flags.contains('0'), width, precision, conversion };
+    Some((name, format, &rest[conversion.len_utf8()..]))
+}
+
+/// The number that the text begins with, or 0.
+fn number(text: &str) -> Option<(usize, &str)> {
+    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
+    number.filter(|number| *number <= WIDTH_MAX).map(|number| (number, rest))
 }
 
 impl Format {
     fn show(&self, value: &Named) -> Option<Expanded> {
         match value {
-            Named::Text(text) if self.conversion == 's' && self.width == 0 && self.precision.is_none() => {
-                Some(text.clone())
+            Named::Text(text) if self.conversion != 's' => None,
+            Named::Text(text) if self.width == 0 && self.precision.is_none() => Some(text.clone()),
+            Named::Text(text) => {
+                let text: String = text.literal()?.chars().take(self.precision.unwrap_or(usize::MAX)).collect();
+                Some(self.padded("", &text, false).as_str().into())
             }
-            Named::Text(text) => self.text(&text.literal()?).map(Expanded::from),
-            Named::Number(number) => self.checked_number(*number).map(Expanded::from),
-            Named::ProcessNumber => {
-                self.checked_number(0)?;
-                Some(Expanded(vec![Part::Number(self.clone())]))
-            }
+            Named::Number(_) | Named::ProcessNumber if self.precision.is_some() => None,
+            Named::Number(_) | Named::ProcessNumber if !"sdiuxXo".contains(self.conversion) => None,
+            Named::Number(number) => Some(self.number(*number).as_str().into()),
+            Named::ProcessNumber => Some(Expanded(vec![Part::Number(self.clone())])),
         }
     }
 
-    fn text(&self, text: &str) -> Option<String> {
-        let shown = match self.conversion {
-            's' => text.to_owned(),
-            'r' => repr(text, false),
-            'a' => repr(text, true),
-            'c' if text.chars().count() == 1 => text.to_owned(),
-            _ => return None,
-        };
-        let precision = self.precision.filter(|_| self.conversion != 'c').unwrap_or(usize::MAX);
-        Some(self.padded("", &shown.chars().take(precision).collect::<String>(), false))
-    }
-
-    /// The number in this format, which was checked.
+    /// The number in this format.
     pub fn number(&self, number: i64) -> String {
-        self.checked_number(number).unwrap_or_default()
-    }
-
-    fn checked_number(&self, number: i64) -> Option<String> {
         let positive = number.unsigned_abs();
-        let (prefix, digits) = match self.conversion {
-            's' | 'r' | 'a' => return self.text_of_number(number),
-            'd' | 'i' | 'u' => ("", positive.to_string()),
-            'x' => ("0x", format!("{positive:x}")),
-            'X' => ("0X", format!("{positive:X}")),
-            'o' => ("0o", format!("{positive:o}")),
-            'c' => {
-                let c = u32::try_from(number).ok().and_then(char::from_u32)?;
-                return Some(self.padded("", &c.to_string(), false));
-            }
-            _ => return None,
+        let digits = match self.conversion {
+            'x' => format!("{positive:x}"),
+            'X' => format!("{positive:X}"),
+            'o' => format!("{positive:o}"),
+            _ => positive.to_string(),
         };
-        let sign = match number {
-            ..0 => "-",
-            _ if self.flags.contains('+') => "+",
-            _ if self.flags.contains(' ') => " ",
-            _ => "",
-        };
-        let prefix = if self.flags.contains('#') { prefix } else { "" };
-        let digits = format!("{digits:0>width$}", width = self.precision.unwrap_or(0));
-        Some(self.padded(&format!("{sign}{prefix}"), &digits, self.flags.contains('0')))
-    }
-
-    fn text_of_number(&self, number: i64) -> Option<String> {
-        let text = Self { conversion: 's', ..self.clone() };
-        text.text(&number.to_string())
+        self.padded(if number < 0 { "-" } else { "" }, &digits, self.zeros && self.conversion != 's')
     }
 
     fn padded(&self, sign: &str, text: &str, zeros: bool) -> String {
-        let missing = self.width.saturating_sub(sign.chars().count() + text.chars().count());
-        if self.flags.contains('-') {
-            format!("{sign}{text}{}", " ".repeat(missing))
-        } else if zeros {
-            format!("{sign}{}{text}", "0".repeat(missing))
-        } else {
-            format!("{}{sign}{text}", " ".repeat(missing))
+        let width = self.width;
+        match (self.left, zeros) {
+            (true, _) => format!("{:<width$}", format!("{sign}{text}")),
+            (false, true) => format!("{sign}{text:0>width$}", width = width.saturating_sub(sign.len())),
+            (false, false) => format!("{:>width$}", format!("{sign}{text}")),
         }
     }
 }
 
-/// Python's `repr` of a text, or, with `ascii`, its `ascii`.
-fn repr(text: &str, ascii: bool) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut shown = String::from(quote);
-    for c in text.chars() {
-        match c {
-            '\\' => shown.push_str("\\\\"),
-            c if c == quote => shown.extend(['\\', c]),
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
-            c if c.is_control() || ascii && !c.is_ascii() => {
-                let code = u32::from(c);
-                shown.push_str(&match code {
-                    0..=0xff => format!("\\x{code:02x}"),
-                    0x100..=0xffff => format!("\\u{code:04x}"),
-                    _ => format!("\\U{code:08x}"),
-                });
+impl Expanded {
+    fn push_str(&mut self, text: &str) {
+        self.0.extend(text.chars().map(Part::Char));
+    }
+
+    /// The text, if every part of it is known.
+    pub fn literal(&self) -> Option<String> {
+        self.0.iter().map(Part::char).collect()
+    }
+
+    /// The first variable in it whose value is unknown.
+    pub fn open(&self) -> Option<&str> {
+        self.0.iter().find_map(|part| if let Part::Env(name, _) = part { Some(&**name) } else { None })
+    }
+
+    /// The same with the number of the process filled in.
+    pub fn numbered(&self, number: i64) -> Self {
+        let mut filled = Self::default();
+        for part in &self.0 {
+            match part {
+                Part::Number(format) => filled.push_str(&format.number(number)),
+                part => filled.0.push(part.clone()),
             }
-            c => shown.push(c),
+        }
+        filled
+    }
+
+    pub fn is_absolute(&self) -> bool {
+        self.0.first() == Some(&Part::Char('/'))
+    }
+}
+
+impl From<&str> for Expanded {
+    fn from(text: &str) -> Self {
+        Self(text.chars().map(Part::Char).collect())
+    }
+}
+
+impl Symbol for Part {
+    fn char(&self) -> Option<char> {
+        if let Self::Char(c) = self { Some(*c) } else { None }
+    }
+
+    fn quoted(&self) -> Self {
+        match self {
+            Self::Env(name, _) => Self::Env(name.clone(), true),
+            other => other.clone(),
         }
     }
-    shown.push(quote);
-    shown
 }

@@ -1,100 +1,94 @@
-//! The reading itself: one file after the other, `%(name)s` expanded as supervisord would, and what is wrong with it said.
+//! Reads the files as `ServerOptions.read_config` of supervisor 4 does, with each `%(name)s` expanded.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::config::{Daemon, World, directory_of, place};
-use super::configparser::{Ini, Setting, Spot};
-use super::expanded::{Expanded, Part};
-use super::python_format;
-use super::python_format::{Named, Wrong};
-use super::shlex;
+use super::config::{Config, Daemon, World};
+use super::configparser::{Ini, Setting, is_space};
+use super::datatypes::{boolean, integer, pairs};
+use super::python_format::{Expanded, Named, Part, Wrong, expand};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::SEARCH_PATH;
 
-/// What is read so far.
-pub(super) struct Reader {
-    pub(super) files: Vec<Arc<SourceFile>>,
-    pub(super) ini: Ini,
-    here: String,
-    host: String,
-    pub(super) host_used: Cell<bool>,
-    pub(super) path_used: Cell<bool>,
-    /// What `%(ENV_X)s` stands for.
-    environment: BTreeMap<String, Expanded>,
-    /// Variables that were asked for and have no value.
-    assumed: RefCell<BTreeSet<String>>,
-    pub(super) diagnostics: Diagnostics,
+/// What texts of a program may refer to, besides what they all may: `program_name`, and `ENV_NAME` for each variable that
+/// its `environment` sets.
+pub(super) type Names = BTreeMap<String, Named>;
+
+/// Reads `files`. supervisord would be started with the first; the others are read as if that included them. Paths are
+/// absolute.
+pub fn read(files: Vec<SourceFile>, world: &World<'_>) -> Config {
+    let here = directory_of(files.first().map_or(Path::new("/"), |file| &file.path));
+    let variable = |(name, value): (&String, &String)| (format!("ENV_{name}"), Named::Text(value.as_str().into()));
+    let mut reader = Reader {
+        files: Vec::new(),
+        ini: Ini::default(),
+        diagnostics: Diagnostics::default(),
+        refused: false,
+        host: world.host.clone(),
+        known: world.environment.iter().map(variable).collect(),
+    };
+    reader.known.insert("here".to_owned(), Named::Text(here.as_str().into()));
+    let several = files.len() > 1;
+    for (index, file) in files.into_iter().enumerate() {
+        let directory = directory_of(&file.path);
+        reader.file(file);
+        if index == 0 {
+            reader.included(&here, world, several);
+        }
+        if several {
+            reader.ini.expand_here(&directory);
+        }
+    }
+    let daemon = reader.daemon();
+    let programs = reader.programs(&daemon);
+    Config { files: reader.files, ini: reader.ini, daemon, programs, diagnostics: reader.diagnostics }
 }
 
-/// The names that a text may use, beyond `here`, `host_node_name` and the environment.
-#[derive(Default, Clone)]
-pub(super) struct Names {
-    /// `program_name` and `group_name`, `numprocs`, `process_num`.
-    pub(super) plain: BTreeMap<&'static str, Named>,
-    /// What the program's own `environment` sets: later options see it.
-    pub(super) own: BTreeMap<String, Expanded>,
+fn directory_of(path: &Path) -> String {
+    path.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned()
+}
+
+pub(super) struct Reader {
+    files: Vec<PathBuf>,
+    pub(super) ini: Ini,
+    pub(super) diagnostics: Diagnostics,
+    /// Set by each error.
+    pub(super) refused: bool,
+    host: String,
+    /// `here`, `host_node_name` once it is used, and `ENV_NAME` for each variable that supervisord's environment has, or
+    /// has to have.
+    pub(super) known: Names,
 }
 
 impl Reader {
-    pub(super) fn new(here: String, world: &World<'_>) -> Self {
-        Self {
-            files: Vec::new(),
-            ini: Ini::default(),
-            here,
-            host: world.host.clone(),
-            host_used: Cell::new(false),
-            path_used: Cell::new(false),
-            environment: world.environment.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect(),
-            assumed: RefCell::default(),
-            diagnostics: Diagnostics::default(),
-        }
+    fn file(&mut self, file: SourceFile) {
+        self.files.push(file.path.clone());
+        let diagnostics = self.ini.read(&Arc::new(file));
+        self.diagnostics.extend(diagnostics);
     }
 
-    pub(super) fn file(&mut self, file: SourceFile) {
-        let number = self.files.len();
-        let bogus = self.ini.read(number, &file.text);
-        self.files.push(Arc::new(file));
-        for line in bogus {
-            let message = format!("supervisord doesn't read this line: {}", line.why);
-            self.say(Code::NotImported, line.spot, message, None);
-        }
-    }
-
-    /// `[include]`, of the first file only: supervisord includes once.
-    pub(super) fn included(&mut self, world: &World<'_>, several: bool) {
-        let Some(include) = self.ini.section("include").cloned() else { return };
-        let here = self.here.clone();
-        self.ini.expand_here(&here);
-        let Some(setting) = self.ini.section("include").and_then(|include| self.ini.get(include, "files")).cloned()
-        else {
-            self.say(Code::NotImported, include.spot, "`[include]` names no `files`", None);
+    /// `[include]` of the first file: supervisord reads no other.
+    fn included(&mut self, here: &str, world: &World<'_>, several: bool) {
+        let Some(include) = self.ini.section("include") else { return };
+        self.ini.expand_here(here);
+        let Some(setting) = self.ini.get(include, "files").cloned() else {
+            self.refuse::<()>(include, "files", "`[include]` has no `files`");
             return;
         };
-        let files = match self.expand(&setting.value, &Names::default()) {
-            Ok(files) => files,
-            Err(wrong) => return self.wrong(&setting, &wrong),
-        };
-        let Some(patterns) = files.literal() else {
-            let variable = files.open().unwrap_or_default();
-            let message = format!("the included files aren't known: `%(ENV_{variable})s` has no value");
-            return self.say(Code::NotImported, setting.spot, message, Some(give_value(variable)));
-        };
-        for pattern in patterns.split(super::configparser::is_space).filter(|pattern| !pattern.is_empty()) {
-            let joined = Path::new(&self.here).join(pattern);
-            let found = (world.include)(&joined.to_string_lossy());
+        let patterns = self.literal(&setting, &Names::new()).unwrap_or_default();
+        for pattern in patterns.split(is_space).filter(|pattern| !pattern.is_empty()) {
+            let found = (world.include)(&Path::new(here).join(pattern).to_string_lossy());
             if found.is_empty() && !several {
                 let message = format!("no file matches `{pattern}`");
-                self.say(Code::LeftOut, setting.spot, message, None);
+                self.diagnostics.push(Diagnostic::new(Code::LeftOut, &setting.location, message));
             }
             for file in found {
                 match file {
                     Ok(file) => {
-                        let here = directory_of(&file.path);
+                        let directory = directory_of(&file.path);
                         self.file(file);
-                        self.ini.expand_here(&here);
+                        self.ini.expand_here(&directory);
                     }
                     Err(diagnostic) => self.diagnostics.push(diagnostic),
                 }
@@ -102,163 +96,167 @@ impl Reader {
         }
     }
 
-    pub(super) fn say(&mut self, code: Code, spot: Spot, message: impl Into<String>, help: Option<String>) {
-        let mut diagnostic = Diagnostic::new(code, place(&self.files, spot), message);
-        diagnostic.help = help;
-        self.diagnostics.push(diagnostic);
-    }
-
-    /// Reports what keeps a program, or the whole file, from being read.
-    pub(super) fn wrong(&mut self, setting: &Setting, wrong: &Wrong) {
-        let option = &setting.option;
-        let help = match wrong {
-            Wrong::Open(variable) => Some(give_value(variable)),
-            Wrong::Unknown(_) => Some(
-                "supervisord knows `here`, `host_node_name`, `program_name`, `group_name`, `process_num`, `numprocs`, \
-                 and `ENV_NAME` for the variables of its environment"
-                    .to_owned(),
-            ),
-            Wrong::Format(_) => None,
-        };
-        self.say(Code::NotImported, setting.spot, format!("`{option}`: {wrong}"), help);
-    }
-
-    /// Expands the value of an option.
-    pub(super) fn expand(&self, value: &str, names: &Names) -> Result<Expanded, Wrong> {
-        self.expand_again(&value.into(), names)
-    }
-
-    fn expand_again(&self, value: &Expanded, names: &Names) -> Result<Expanded, Wrong> {
-        python_format::expand(value, &|name| self.named(name, names))
-    }
-
-    fn named(&self, name: &str, names: &Names) -> Option<Named> {
-        if let Some(known) = names.plain.get(name) {
-            return Some(known.clone());
-        }
-        match (name, name.strip_prefix("ENV_")) {
-            ("here", _) => Some(Named::Text(self.here.as_str().into())),
-            ("host_node_name", _) => {
-                self.host_used.set(true);
-                Some(Named::Text(self.host.as_str().into()))
-            }
-            (_, Some(variable)) => {
-                let known = names.own.get(variable).or_else(|| self.environment.get(variable));
-                Some(Named::Text(known.cloned().unwrap_or_else(|| {
-                    if variable == "PATH" {
-                        self.path_used.set(true);
-                        return SEARCH_PATH.into();
-                    }
-                    self.assumed.borrow_mut().insert(variable.to_owned());
-                    Expanded(vec![Part::Env(variable.into(), false)])
-                })))
-            }
-            _ => None,
+    fn daemon(&mut self) -> Daemon {
+        let Some(section) = self.ini.section("supervisord") else { return Daemon::default() };
+        let environment = self.daemon_environment(section);
+        let variables = environment.iter().filter_map(|(name, value)| Some((name.literal()?, value.clone())));
+        self.known.extend(variables.map(|(name, value)| (format!("ENV_{name}"), Named::Text(value))));
+        let names = Names::new();
+        let directory = self.ini.get(section, "directory").cloned();
+        let directory = directory.and_then(|setting| self.expanded(&setting, &names));
+        let mut options = Options { reader: self, section, names: &names };
+        Daemon {
+            environment,
+            user: options.get("user", "a user", |text| Some(text.to_owned())),
+            umask: options.get("umask", "an octal number", |text| integer(text, 8)),
+            directory,
+            minfds: options.get("minfds", "a whole number", |text| integer(text, 10)),
         }
     }
 
-    /// Forgets of a process's own variables those that supervisord's environment has as well: it comes back for the
-    /// next process.
-    pub(super) fn forget_own(&self, names: &mut Names) {
-        let assumed = self.assumed.borrow();
-        names.own.retain(|name, _| !self.environment.contains_key(name) && !assumed.contains(name));
-    }
-
-    /// What `work` comes to, without its reports.
-    pub(super) fn silently<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let kept = std::mem::take(&mut self.diagnostics);
-        let result = work(self);
-        self.diagnostics = kept;
-        result
-    }
-
-    pub(super) fn daemon(&mut self) -> Daemon {
-        let mut daemon = Daemon::default();
-        let Some(section) = self.ini.sections.iter().position(|section| section.name == "supervisord") else {
-            return daemon;
-        };
-        daemon.environment = self.daemon_environment(section);
-        for (name, value) in &daemon.environment {
-            if let Some(name) = name.literal() {
-                self.environment.insert(name, value.clone());
-            }
-        }
-        let names = Names::default();
-        let octal = |text: &str| super::datatypes::integer(text, 8);
-        let whole = |text: &str| super::datatypes::integer(text, 10);
-        daemon.user = self.optional(section, "user", &names, "a user", |text| Some(text.to_owned()));
-        daemon.umask = self.optional(section, "umask", &names, "an octal number", octal);
-        daemon.minfds = self.optional(section, "minfds", &names, "a whole number", whole);
-        daemon.directory = self
-            .setting(section, "directory")
-            .and_then(|setting| self.expand(&setting.value, &names).map_err(|wrong| self.wrong(&setting, &wrong)).ok());
-        daemon
-    }
-
-    /// Releases up to 4.3 expand it twice, and refuse what the second time doesn't go; later ones expand it once.
+    /// Releases up to 4.3 expand it twice, and refuse what fails then; later ones expand it once.
     fn daemon_environment(&mut self, section: usize) -> Vec<(Expanded, Expanded)> {
-        let Some(setting) = self.setting(section, "environment") else { return Vec::new() };
-        let names = Names::default();
-        let once = match self.expand(&setting.value, &names) {
-            Ok(once) => once,
-            Err(wrong) => {
-                self.wrong(&setting, &wrong);
-                return Vec::new();
-            }
-        };
-        let twice = self.expand_again(&once, &names);
-        if twice.as_ref() != Ok(&once) {
-            let message = "`environment` of `[supervisord]` is expanded twice up to supervisor 4.3, and once by later releases: \
-                           they read this differently";
-            self.say(Code::Otherwise, setting.spot, message, Some("write it without `%%`".to_owned()));
+        let Some(setting) = self.ini.get(section, "environment").cloned() else { return Vec::new() };
+        let Some(mut text) = self.expanded(&setting, &Names::new()) else { return Vec::new() };
+        if text.0.contains(&Part::Char('%')) {
+            let message =
+                "`environment` of `[supervisord]`: supervisor up to 4.3 expands it twice, later releases once";
+            let note = Diagnostic::new(Code::Otherwise, &setting.location, message).help("write it without `%%`");
+            self.diagnostics.push(note);
+            let again = text.literal().map(|value| Setting { value, ..setting.clone() });
+            text = again.and_then(|setting| self.expand(&setting, &Names::new()).ok()).unwrap_or(text);
         }
-        match shlex::pairs(&twice.unwrap_or(once)) {
+        match pairs(&text) {
             Ok(pairs) => pairs,
-            Err(why) => {
-                self.say(Code::NotImported, setting.spot, format!("`environment`: {why}"), None);
-                Vec::new()
-            }
+            Err(reason) => self.refuse(section, "environment", format!("`environment`: {reason}")).unwrap_or_default(),
         }
     }
 
-    pub(super) fn setting(&self, section: usize, option: &str) -> Option<Setting> {
-        self.ini.get(&self.ini.sections[section], option).cloned()
+    /// Reports an error at an option of a section, or at its header.
+    pub(super) fn refuse<T>(&mut self, section: usize, option: &str, message: impl Into<String>) -> Option<T> {
+        self.error(Diagnostic::new(Code::NotImported, self.ini.location(section, option), message))
     }
 
-    /// An option that has no default; what is wrong with it is reported.
-    pub(super) fn optional<T>(
-        &mut self,
-        section: usize,
-        option: &str,
-        names: &Names,
-        expected: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
-        let setting = self.setting(section, option)?;
-        match self.literal(&setting, names) {
-            Ok(text) => {
-                let parsed = parse(&text);
-                if parsed.is_none() {
-                    let message = format!("`{option}` takes {expected}, not `{text}`: supervisord refuses this file");
-                    self.say(Code::NotImported, setting.spot, message, None);
+    fn error<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
+        self.refused = true;
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    pub(super) fn expand(&mut self, setting: &Setting, names: &Names) -> Result<Expanded, Wrong> {
+        let note = |message: &str| Diagnostic::new(Code::Otherwise, &setting.location, message);
+        expand(&setting.value, |name| {
+            if let Some(value) = names.get(name).or_else(|| self.known.get(name)) {
+                return Some(value.clone());
+            }
+            let value = match name.strip_prefix("ENV_") {
+                Some("PATH") => {
+                    let message = "`%(ENV_PATH)s` becomes the default search path of systemd";
+                    let help = "pass `--env FILE` with a line `PATH=…`, or `--env-from-process`, for another one";
+                    self.diagnostics.push(note(message).help(help));
+                    SEARCH_PATH.into()
                 }
-                parsed
-            }
-            Err(wrong) => {
-                self.wrong(&setting, &wrong);
-                None
-            }
+                Some(variable) => Expanded(vec![Part::Env(variable.into(), false)]),
+                None if name == "host_node_name" => {
+                    let message = "`%(host_node_name)s` becomes the name of this machine";
+                    self.diagnostics.push(note(message).help("import the file again on each other machine"));
+                    self.host.as_str().into()
+                }
+                None => return None,
+            };
+            self.known.insert(name.to_owned(), Named::Text(value.clone()));
+            Some(Named::Text(value))
+        })
+    }
+
+    /// The expanded value; an error is reported.
+    pub(super) fn expanded(&mut self, setting: &Setting, names: &Names) -> Option<Expanded> {
+        match self.expand(setting, names) {
+            Ok(text) => Some(text),
+            Err(wrong) => self.wrong(setting, &wrong),
         }
     }
 
-    /// The value of an option, which mustn't have anything open.
-    pub(super) fn literal(&self, setting: &Setting, names: &Names) -> Result<String, Wrong> {
-        let text = self.expand(&setting.value, names)?;
-        text.literal().ok_or_else(|| Wrong::Open(text.open().unwrap_or_default().to_owned()))
+    /// The expanded value, which has to be known.
+    pub(super) fn literal(&mut self, setting: &Setting, names: &Names) -> Option<String> {
+        let text = self.expanded(setting, names)?;
+        text.literal().or_else(|| self.wrong(setting, &Wrong::Open(text.open().unwrap_or_default().to_owned())))
+    }
+
+    fn wrong<T>(&mut self, setting: &Setting, wrong: &Wrong) -> Option<T> {
+        let help = match wrong {
+            Wrong::Open(variable) => give_value(variable),
+            Wrong::Unknown(_) => {
+                "supervisord knows `here`, `host_node_name`, `program_name`, `group_name`, `process_num`, \
+                                  `numprocs`, and `ENV_NAME` for the variables of its environment"
+                    .to_owned()
+            }
+            Wrong::Format(_) => "write a literal percent sign as `%%`".to_owned(),
+        };
+        let message = format!("`{}`: {wrong}", setting.option);
+        self.error(Diagnostic::new(Code::NotImported, &setting.location, message).help(help))
     }
 }
 
-/// How a variable gets a value.
+/// The options of one section.
+pub(super) struct Options<'r> {
+    pub(super) reader: &'r mut Reader,
+    pub(super) section: usize,
+    pub(super) names: &'r Names,
+}
+
+impl Options<'_> {
+    /// The value of an option. Every problem is an error.
+    pub(super) fn get<T>(&mut self, option: &str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let setting = self.reader.ini.get(self.section, option)?.clone();
+        let text = self.reader.literal(&setting, self.names)?;
+        let message = || format!("`{option}` takes {expected}, not `{text}`: supervisord refuses this file");
+        parse(&text).or_else(|| self.reader.refuse(self.section, option, message()))
+    }
+
+    /// The value of an option, or its default; also if a variable has no value, which is reported.
+    pub(super) fn or<T>(&mut self, option: &str, default: T, expected: &str, parse: impl Fn(&str) -> Option<T>) -> T {
+        let Some(variable) = self.open(option) else { return self.get(option, expected, parse).unwrap_or(default) };
+        let message = format!("`{option}` is not imported: `%(ENV_{variable})s` has no value");
+        let location = self.reader.ini.location(self.section, option);
+        let warning = Diagnostic::new(Code::LeftOut, location, message).help(give_value(&variable));
+        self.reader.diagnostics.push(warning);
+        default
+    }
+
+    pub(super) fn number(&mut self, option: &str, default: i64) -> i64 {
+        self.or(option, default, "a whole number", |text| integer(text, 10))
+    }
+
+    pub(super) fn flag(&mut self, option: &str, default: bool) -> bool {
+        self.or(option, default, "`true` or `false`", boolean)
+    }
+
+    /// The variable without a value in an option.
+    pub(super) fn open(&mut self, option: &str) -> Option<String> {
+        let setting = self.reader.ini.get(self.section, option)?.clone();
+        match self.reader.expand(&setting, self.names) {
+            Ok(text) => text.open().map(str::to_owned),
+            Err(Wrong::Open(variable)) => Some(variable),
+            Err(_) => None,
+        }
+    }
+}
+
+/// How to give a variable its value.
 pub(super) fn give_value(variable: &str) -> String {
-    format!("give it one: `--env FILE` with a line `{variable}=…`, or `--env-from-process`")
+    format!("pass `--env FILE` with a line `{variable}=…`, or `--env-from-process`")
+}
+
+/// Python's `os.path.normpath` of an absolute path: without `.`, `..` and doubled slashes.
+pub(super) fn normalized(path: &str) -> String {
+    let mut normal = PathBuf::from("/");
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => _ = normal.pop(),
+            Component::Normal(name) => normal.push(name),
+            _ => {}
+        }
+    }
+    normal.to_string_lossy().into_owned()
 }

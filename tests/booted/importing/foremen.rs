@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copse::import::procfile::Entry;
+use copse::import::procfile::ProcfileLine;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn as_of(tool: &str, executions: &Value, imported: &Imported) -> Value {
     let mut all = executions.clone();
     let Some(labels) = all.as_object_mut() else { return all };
     labels.retain(|label, seen| {
-        let is_it = |entry: &&Entry| label.starts_with(&format!("{}.", entry.name));
+        let is_it = |entry: &&ProcfileLine| label.starts_with(&format!("{}.", entry.name));
         let command = imported.entries.iter().find(is_it).map_or("", |entry| &entry.command);
         for execution in seen.as_array_mut().into_iter().flatten() {
             let variables = execution[1].as_object_mut().expect("variables");
@@ -80,7 +80,7 @@ fn ask(m: &Machine, inputs: &[Input], imported: &[Imported]) -> Vec<Value> {
     let case = |(input, imported): (&Input, &Imported)| {
         let execution =
             |one: procfile::Execution| json!({ "label": one.label, "argv": one.argv, "environment": one.environment });
-        let count = |entry: &Entry| (entry.name.clone(), imported.formation.of(&entry.name));
+        let count = |entry: &ProcfileLine| (entry.name.clone(), imported.formation.of(&entry.name));
         let counts: BTreeMap<String, u16> = imported.entries.iter().map(count).collect();
         let ours: Vec<Value> = imported.executions().into_iter().map(execution).collect();
         json!({

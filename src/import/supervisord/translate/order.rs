@@ -1,122 +1,89 @@
-//! What is started before what: `priority`, and what plug-ins say about dependencies.
+//! `after`, from `priority` and from the dependencies that plug-ins add.
 
-use super::{Translated, Translation};
-use crate::basic::diagnostic::Code;
-use crate::import::group_file::Table;
-use crate::import::supervisord::config::Program;
+use super::Translated;
+use super::notes::Notes;
 use crate::import::supervisord::datatypes::{boolean, name};
 
-impl Translation<'_> {
-    /// Sets `after`. A process that isn't started with the group can't be waited for, and nobody waits in a circle.
-    pub(super) fn order(&mut self, all: &mut [Translated<'_>]) {
-        self.started_by_plugin(all);
-        let mut edges = vec![Vec::new(); all.len()];
-        self.dependencies(all, &mut edges);
-        self.priorities(all, &mut edges);
-        let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
-        for (one, mut before) in all.iter_mut().zip(edges) {
-            if !before.is_empty() {
-                before.sort_unstable();
-                one.table.set("after", before.into_iter().map(|at| names[at].clone()).collect::<Vec<_>>());
-            }
+/// Sets `after`. A process that is not started with the group cannot be waited for, and there may be no cycle.
+pub(super) fn order(processes: &mut [Translated<'_>], notes: &mut Notes<'_>) {
+    for process in &mut *processes {
+        // The plug-in starts what supervisord itself does not.
+        let started = notes.ini.get(process.program.section, "dependent_startup");
+        if started.and_then(|setting| boolean(&setting.value)) == Some(true) && process.is_manual() {
+            process.table.remove("start");
         }
     }
-
-    /// `dependent_startup`: the plug-in starts what supervisord itself was told not to.
-    fn started_by_plugin(&mut self, all: &mut [Translated<'_>]) {
-        for one in all {
-            let value = self.value(one.program, "dependent_startup");
-            if value.as_deref().and_then(boolean) == Some(true) && is_manual(&one.table) {
-                one.table.remove("start");
-            }
+    let mut edges = Edges(vec![Vec::new(); processes.len()]);
+    dependencies(processes, &mut edges, notes);
+    priorities(processes, &mut edges, notes);
+    let names: Vec<String> = processes.iter().map(|process| process.name.clone()).collect();
+    for (process, mut earlier) in processes.iter_mut().zip(edges.0) {
+        if !earlier.is_empty() {
+            earlier.sort_unstable();
+            process.table.set("after", earlier.into_iter().map(|index| names[index].clone()).collect::<Vec<_>>());
         }
-    }
-
-    fn dependencies(&mut self, all: &[Translated<'_>], edges: &mut [Vec<usize>]) {
-        for (at, one) in all.iter().enumerate() {
-            for option in ["depends_on", "dependent_startup_wait_for"] {
-                let Some(value) = self.value(one.program, option) else { continue };
-                let spot = self.spot(one.program.section, option);
-                for word in value.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()) {
-                    let (wanted, state) = word.split_once(':').unwrap_or((word, "running"));
-                    let found = all.iter().position(|other| name(&other.program.name) == Some(wanted));
-                    match found {
-                        Some(other) if other != at && !is_manual(&all[other].table) && !reaches(edges, other, at) => {
-                            add(edges, at, other);
-                        }
-                        _ => {
-                            let message = format!("`{option}`: nothing can wait for `{word}`");
-                            self.say(Code::LeftOut, spot, message, None);
-                        }
-                    }
-                    if state.eq_ignore_ascii_case("exited") {
-                        let message =
-                            format!("`{option}` waits until `{wanted}` has ended, `after` until it was started");
-                        let help = "write `ready = \"oneshot\"` there: it has then started once it ended well";
-                        self.say(Code::Otherwise, spot, message, Some(help));
-                    }
-                }
-                let message = format!("`{option}` is a plug-in's: it becomes `after`");
-                self.say(Code::Otherwise, spot, message, None);
-            }
-        }
-    }
-
-    /// Those of the next lower priority that are started with the group.
-    fn priorities(&mut self, all: &[Translated<'_>], edges: &mut [Vec<usize>]) {
-        let auto: Vec<usize> = (0..all.len()).filter(|at| !is_manual(&all[*at].table)).collect();
-        let mut ordered = None;
-        for &at in &auto {
-            let earlier: Vec<usize> = auto.iter().copied().filter(|other| before(all, *other, at)).collect();
-            let last = |one: &&usize| !earlier.iter().any(|other| before(all, **one, *other));
-            for other in earlier.iter().filter(last) {
-                if !reaches(edges, *other, at) {
-                    add(edges, at, *other);
-                    ordered = ordered.or(Some(at));
-                }
-            }
-        }
-        if let Some(at) = ordered {
-            let spot = self.spot(all[at].program.section, "priority");
-            let message = "supervisord starts in the order of `priority` without waiting; `after` waits until the earlier ones are started";
-            self.say(Code::Otherwise, spot, message, Some("take `after` away where the order doesn't matter"));
-        }
-    }
-
-    /// The value of an option that supervisord doesn't read.
-    fn value(&self, program: &Program, option: &str) -> Option<String> {
-        let ini = &self.config.ini;
-        ini.get(&ini.sections[program.section], option).map(|setting| setting.value.clone())
     }
 }
 
-fn is_manual(table: &Table) -> bool {
-    table.get("start") == Some(&"manual".into())
+fn dependencies(processes: &[Translated<'_>], edges: &mut Edges, notes: &mut Notes<'_>) {
+    for (index, process) in processes.iter().enumerate() {
+        for option in ["depends_on", "dependent_startup_wait_for"] {
+            let section = process.program.section;
+            let Some(setting) = notes.ini.get(section, option) else { continue };
+            for word in setting.value.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()) {
+                let (program, state) = word.split_once(':').unwrap_or((word, "running"));
+                let earlier = processes.iter().position(|other| name(&other.program.name) == Some(program));
+                let added = earlier.is_some_and(|earlier| !processes[earlier].is_manual() && edges.add(index, earlier));
+                notes.dependency(section, option, word, added, state.eq_ignore_ascii_case("exited").then_some(program));
+            }
+        }
+    }
 }
 
-/// Whether supervisord starts `one` before `other`: by the priorities of their groups, or, within one, by their own.
-fn before(all: &[Translated<'_>], one: usize, other: usize) -> bool {
-    let (one, other) = (all[one].program, all[other].program);
+/// Each process waits for those with the next lower priority that are started with the group.
+fn priorities(processes: &[Translated<'_>], edges: &mut Edges, notes: &mut Notes<'_>) {
+    let automatic: Vec<usize> = (0..processes.len()).filter(|index| !processes[*index].is_manual()).collect();
+    let mut ordered = None;
+    for &index in &automatic {
+        let earlier: Vec<usize> =
+            automatic.iter().copied().filter(|other| before(&processes[*other], &processes[index])).collect();
+        for &other in &earlier {
+            let last = !earlier.iter().any(|third| before(&processes[other], &processes[*third]));
+            if last && edges.add(index, other) {
+                ordered = ordered.or(Some(processes[index].program.section));
+            }
+        }
+    }
+    if let Some(section) = ordered {
+        notes.priority(section);
+    }
+}
+
+/// Whether supervisord starts `one` before `other`: by the priorities of their groups or, within a group, by their own.
+fn before(one: &Translated<'_>, other: &Translated<'_>) -> bool {
+    let (one, other) = (one.program, other.program);
     let same_group = one.grouped && other.grouped && one.group == other.group;
     one.priority.0 < other.priority.0 || same_group && one.priority.1 < other.priority.1
 }
 
-/// Whether `from` is after `to`, directly or not.
-fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
-    let (mut open, mut seen) = (vec![from], vec![false; edges.len()]);
-    while let Some(at) = open.pop() {
-        if at == to {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[at], true) {
-            open.extend(&edges[at]);
-        }
-    }
-    false
-}
+/// For each process, those that it waits for.
+struct Edges(Vec<Vec<usize>>);
 
-fn add(edges: &mut [Vec<usize>], at: usize, before: usize) {
-    if !edges[at].contains(&before) {
-        edges[at].push(before);
+impl Edges {
+    /// Makes `later` wait for `earlier`; false if that would be a cycle.
+    fn add(&mut self, later: usize, earlier: usize) -> bool {
+        let (mut open, mut seen) = (vec![earlier], vec![false; self.0.len()]);
+        while let Some(index) = open.pop() {
+            if index == later {
+                return false;
+            }
+            if !std::mem::replace(&mut seen[index], true) {
+                open.extend(&self.0[index]);
+            }
+        }
+        if !self.0[later].contains(&earlier) {
+            self.0[later].push(earlier);
+        }
+        true
     }
 }

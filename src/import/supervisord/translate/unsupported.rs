@@ -1,203 +1,146 @@
-//! What isn't imported: sections and options, and the word that is left of it in the group file.
+//! Sections and options that are not imported.
 
-use super::{Translated, Translation};
-use crate::basic::diagnostic::{At, Code, Diagnostic};
+use super::Translated;
+use super::notes::Notes;
+use crate::basic::diagnostic::Code;
 use crate::basic::suggest;
-use crate::import::group_file::GroupFile;
-use crate::import::supervisord::config::place;
-use crate::import::supervisord::configparser::{Section, Setting};
+use crate::import::supervisord::configparser::Setting;
 use crate::import::supervisord::options;
-use crate::import::supervisord::options::{Fate, Kind, LOGS};
+use crate::import::supervisord::options::{Fate, KINDS, Kind, LOGS, Row};
 
-/// What is left out for the same reason, in the order of the text.
-struct Reason<'c> {
-    why: &'static str,
-    /// Headers of sections that are left out as a whole.
-    sections: Vec<&'c Section>,
-    /// Options, each with its section.
-    options: Vec<(usize, &'c Setting)>,
+/// What is not imported for the same reason: the sections as a whole, and the options with their sections.
+struct Reason {
+    reason: &'static str,
+    sections: Vec<usize>,
+    options: Vec<(usize, String)>,
 }
 
-/// More names than this in one sentence nobody reads.
-const NAMED: usize = 4;
+/// The number of sections in a sentence.
+const SECTIONS_MAX: usize = 4;
 
-impl<'c> Translation<'c> {
-    /// One sentence for all that is left out for the same reason, at the first place. Gives whether log files of several
-    /// programs are: of them the processes' comments don't speak.
-    pub(super) fn say_what_is_left_out(&mut self, all: &mut [Translated<'_>]) -> bool {
-        let config = self.config;
-        let mut reasons: Vec<Reason<'_>> = Vec::new();
-        for (at, section) in config.ini.sections.iter().enumerate() {
-            match options::kind(&section.name) {
-                None => self.say_unknown_section(section),
-                Some(Kind { gone: Some(why), .. }) => reason(&mut reasons, why).sections.push(section),
-                Some(kind) => {
-                    for (why, setting) in self.left_out(section, kind) {
-                        reason(&mut reasons, why).options.push((at, setting));
-                    }
-                    self.say_unknown_options(at, kind, all);
-                }
+/// Reports all that is not imported, once for each reason, and adds comments to the processes. Returns whether log files
+/// of several programs are among it, which get no comment of their own.
+pub(super) fn report(processes: &mut [Translated<'_>], notes: &mut Notes<'_>) -> bool {
+    let ini = notes.ini;
+    let mut reasons: Vec<Reason> = Vec::new();
+    for (index, section) in ini.sections.iter().enumerate() {
+        let Some(kind) = options::kind(&section.name) else {
+            unknown_section(index, notes);
+            continue;
+        };
+        if let Some(reason) = kind.unsupported {
+            entry(&mut reasons, reason).sections.push(index);
+            continue;
+        }
+        for setting in ini.settings(index) {
+            if let Some(reason) = reason(kind, setting, |option| ini.get(index, option)) {
+                entry(&mut reasons, reason).options.push((index, setting.option.clone()));
             }
         }
-        let is_logs =
-            |reason: &Reason<'_>| reason.why == LOGS && reason.options.iter().any(|(at, _)| *at != reason.options[0].0);
-        for reason in &reasons {
-            self.say_reason(reason, if is_logs(reason) { &mut [] } else { &mut *all });
-        }
-        reasons.iter().any(is_logs)
+        unknown_options(index, kind, processes, notes);
     }
-
-    fn say_reason(&mut self, reason: &Reason<'_>, all: &mut [Translated<'_>]) {
-        let why = reason.why;
-        if let Some(first) = reason.sections.first() {
-            let names: Vec<&str> = reason.sections.iter().map(|section| section.name.as_str()).collect();
-            let verb = if names.len() == 1 { "isn't" } else { "aren't" };
-            let message =
-                format!("{} {verb} imported: {why}", enumerated(names.into_iter().map(|name| format!("`[{name}]`"))));
-            self.say(Code::LeftOut, first.spot, message, None);
-        }
-        let Some((_, first)) = reason.options.first() else { return };
-        let mut sections: Vec<usize> = reason.options.iter().map(|(at, _)| *at).collect();
-        sections.dedup();
-        let options = |of: &dyn Fn(usize) -> bool| {
-            let mut names: Vec<String> = reason
-                .options
-                .iter()
-                .filter(|(at, _)| of(*at))
-                .map(|(_, setting)| format!("`{}`", setting.option))
-                .collect();
-            let mut seen = std::collections::BTreeSet::new();
-            names.retain(|name| seen.insert(name.clone()));
-            names.join(", ")
-        };
-        let mut message = options(&|_| true);
-        if sections.len() > 1 {
-            let names = sections.iter().map(|at| format!("`[{}]`", self.config.ini.sections[*at].name));
-            message += &format!(" of {}", enumerated(names));
-        }
-        self.say(Code::LeftOut, first.spot, format!("{message}: {why}"), None);
-        for one in all.iter_mut().filter(|one| sections.contains(&one.program.section)) {
-            let section = one.program.section;
-            one.table.comment(format!("{}: {why}", options(&|at| at == section)));
-        }
+    let mut logs = false;
+    for reason in &reasons {
+        let several = reason.options.iter().any(|(section, _)| *section != reason.options[0].0);
+        let commented = if reason.reason == LOGS && several { &mut [] } else { &mut *processes };
+        logs |= reason.reason == LOGS && several;
+        reason.report(commented, notes);
     }
-
-    /// The options of a section that have no key, with the reasons.
-    fn left_out(&self, section: &'c Section, kind: &Kind) -> Vec<(&'static str, &'c Setting)> {
-        let settings = section.settings.iter().chain(&self.config.ini.defaults);
-        let why = |setting: &&'c Setting| match options::row(kind, &setting.option)?.fate {
-            Fate::Key(..) if setting.option.ends_with("_logfile") && is_file(setting) => Some(LOGS),
-            Fate::Gone(_) if is_about_a_file(&setting.option) && !self.has_file(section, setting) => None,
-            Fate::Gone(why) => Some(why),
-            Fate::Key(..) | Fate::Holds(_) => None,
-        };
-        settings.filter_map(|setting| Some((why(&setting)?, setting))).collect()
-    }
-
-    fn say_unknown_section(&mut self, section: &Section) {
-        let kinds = options::KINDS.iter().map(|kind| kind.name.trim_end_matches(':'));
-        let near = suggest::nearest(section.name.split(':').next().unwrap_or_default(), kinds);
-        let message = format!("supervisord ignores `[{}]`: it has no such section", section.name);
-        self.say(Code::LeftOut, section.spot, message, near.map(|near| format!("was `{near}` meant?")).as_deref());
-    }
-
-    fn say_unknown_options(&mut self, at: usize, kind: &Kind, all: &mut [Translated<'_>]) {
-        let settings = self.config.ini.sections[at].settings.iter();
-        let unknown: Vec<&Setting> = settings.filter(|setting| options::row(kind, &setting.option).is_none()).collect();
-        let Some(first) = unknown.first() else { return };
-        let names: Vec<String> = unknown.iter().map(|setting| format!("`{}`", setting.option)).collect();
-        let message = format!("{}: supervisord ignores it: it has no such option there", names.join(", "));
-        for one in all.iter_mut().filter(|one| one.program.section == at) {
-            one.table.comment(message.clone());
-        }
-        let near = suggest::nearest(&first.option, kind.rows.iter().map(|row| row.option));
-        self.say(Code::LeftOut, first.spot, message, near.map(|near| format!("was `{near}` meant?")).as_deref());
-    }
-
-    /// Says of each program that isn't in the file why it isn't, at the place where it would be. `sections` are the
-    /// sections that processes come from.
-    pub(super) fn leave_word(&self, file: &mut GroupFile, sections: &[(String, usize)]) {
-        let ini = &self.config.ini;
-        let here = |name: &str| file.processes.iter().position(|(known, _)| known == name);
-        let found: Vec<(usize, usize)> =
-            sections.iter().filter_map(|(name, section)| Some((*section, here(name)?))).collect();
-        let programs = ["program:", "fcgi-program:", "eventlistener:"];
-        let is_program = |name: &str| programs.iter().any(|prefix| name.starts_with(prefix));
-        for (at, section) in ini.sections.iter().enumerate().filter(|(_, section)| is_program(&section.name)) {
-            if found.iter().any(|(known, _)| *known == at) {
-                continue;
-            }
-            let why = match options::kind(&section.name).and_then(|kind| kind.gone) {
-                Some(why) => why.to_owned(),
-                None => self.why_not(at),
-            };
-            let comment = format!("`[{}]` isn't imported: {why}", section.name);
-            match found.iter().find(|(known, _)| *known > at) {
-                Some((_, next)) => file.processes[*next].1.comment_above(comment),
-                None => file.end.push(comment),
-            }
-        }
-    }
-
-    /// What was said of the lines of a section.
-    fn why_not(&self, section: usize) -> String {
-        let sections = &self.config.ini.sections;
-        let start = |spot| place(&self.config.files, spot).start;
-        let (spot, begin) = (sections[section].spot, start(sections[section].spot));
-        let later = sections.iter().map(|other| other.spot).filter(|other| other.file == spot.file);
-        let end = later.filter(|other| other.line > spot.line).min_by_key(|other| other.line).map_or(u32::MAX, start);
-        let said = |code: Code| -> Vec<&str> {
-            let of_it = |diagnostic: &&Diagnostic| match &diagnostic.at {
-                At::Location(at) => at.file == self.config.files[spot.file] && (begin..end).contains(&at.start),
-                At::Path(_) => false,
-            };
-            let found = self.diagnostics.iter().filter(|diagnostic| diagnostic.code == code).filter(of_it);
-            found.map(|diagnostic| diagnostic.message.as_str()).collect()
-        };
-        let errors = said(Code::NotImported);
-        if errors.is_empty() { said(Code::LeftOut).join("; ") } else { errors.join("; ") }
-    }
-
-    /// Whether the output that an option is about goes to a file.
-    fn has_file(&self, section: &Section, setting: &Setting) -> bool {
-        let stream = setting.option.split('_').next().unwrap_or_default();
-        self.config.ini.get(section, &format!("{stream}_logfile")).is_some_and(is_file)
-    }
+    logs
 }
 
-fn is_about_a_file(option: &str) -> bool {
-    option.ends_with("_logfile_maxbytes") || option.ends_with("_logfile_backups")
-}
-
-/// Whether a log file is one, and not another spelling of supervisord's own output, of syslog, or of nothing.
-fn is_file(setting: &Setting) -> bool {
-    let value = setting.value.to_lowercase();
-    let standard = [
-        "/dev/stdout",
-        "/dev/stderr",
-        "/dev/fd/1",
-        "/dev/fd/2",
-        "/proc/1/fd/1",
-        "/proc/1/fd/2",
-        "/proc/self/fd/1",
-        "/proc/self/fd/2",
-    ];
-    !standard.contains(&value.as_str()) && !matches!(value.as_str(), "auto" | "syslog" | "none" | "off" | "/dev/null")
-}
-
-fn reason<'r, 'c>(reasons: &'r mut Vec<Reason<'c>>, why: &'static str) -> &'r mut Reason<'c> {
-    let at = reasons.iter().position(|known| known.why == why).unwrap_or_else(|| {
-        reasons.push(Reason { why, sections: Vec::new(), options: Vec::new() });
+fn entry<'r>(reasons: &'r mut Vec<Reason>, reason: &'static str) -> &'r mut Reason {
+    let index = reasons.iter().position(|known| known.reason == reason).unwrap_or_else(|| {
+        reasons.push(Reason { reason, sections: Vec::new(), options: Vec::new() });
         reasons.len() - 1
     });
-    &mut reasons[at]
+    &mut reasons[index]
 }
 
-/// `a`, `b` and 3 more
-fn enumerated(names: impl ExactSizeIterator<Item = String>) -> String {
-    let count = names.len();
-    let shown: Vec<String> = names.take(if count == NAMED + 1 { count } else { NAMED }).collect();
-    let more = count - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    shown.join(", ") + &more
+impl Reason {
+    fn report(&self, processes: &mut [Translated<'_>], notes: &mut Notes<'_>) {
+        let names = |sections: &[usize]| {
+            let shown = if sections.len() > SECTIONS_MAX + 1 { SECTIONS_MAX } else { sections.len() };
+            let names = sections[..shown].iter().map(|section| format!("`[{}]`", notes.ini.sections[*section].name));
+            let more = (shown < sections.len()).then(|| format!("{} more", sections.len() - shown));
+            names.chain(more).collect::<Vec<_>>()
+        };
+        if let Some(first) = self.sections.first() {
+            let message = not_imported(&names(&self.sections), "", self.reason);
+            notes.report(Code::LeftOut, *first, "", message, None);
+        }
+        let mut of: Vec<usize> = self.options.iter().map(|(section, _)| *section).collect();
+        of.dedup();
+        let of = if of.len() > 1 { format!(" of {}", names(&of).join(", ")) } else { String::new() };
+        let Some((section, option)) = self.options.first() else { return };
+        let options = |chosen: Option<usize>| {
+            let mut names: Vec<String> = Vec::new();
+            for (section, option) in &self.options {
+                let name = format!("`{option}`");
+                if chosen.is_none_or(|chosen| chosen == *section) && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            names
+        };
+        notes.report(Code::LeftOut, *section, option, not_imported(&options(None), &of, self.reason), None);
+        for process in processes {
+            let own = options(Some(process.program.section));
+            if !own.is_empty() {
+                process.table.comment(not_imported(&own, "", self.reason));
+            }
+        }
+    }
+}
+
+/// `a`, `b` of `[c]`, `[d]` are not imported: REASON
+fn not_imported(names: &[String], of: &str, reason: &str) -> String {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{}{of} {verb} not imported: {reason}", names.join(", "))
+}
+
+/// Why an option is not imported.
+fn reason<'s>(kind: &Kind, setting: &Setting, get: impl Fn(&str) -> Option<&'s Setting>) -> Option<&'static str> {
+    let option = setting.option.as_str();
+    // `stdout` of `stdout_logfile_maxbytes`
+    let file = || get(&format!("{}_logfile", option.split('_').next().unwrap_or_default()));
+    let row = kind.row(option)?;
+    match row.fate {
+        Fate::Imported if option.ends_with("_logfile") && is_file(setting) => Some(LOGS),
+        Fate::Unsupported if row.text == LOGS && !file().is_some_and(is_file) => None,
+        Fate::Unsupported => Some(row.text),
+        Fate::Imported | Fate::Ignored => None,
+    }
+}
+
+/// Whether the output goes to a file, rather than to supervisord's own output, to syslog or nowhere.
+fn is_file(setting: &Setting) -> bool {
+    let value = setting.value.to_lowercase();
+    let streams = ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"];
+    let processes = ["/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/proc/self/fd/2"];
+    let others = ["auto", "syslog", "none", "off", "/dev/null"];
+    ![&streams[..], &processes, &others].concat().contains(&value.as_str())
+}
+
+fn unknown_section(section: usize, notes: &mut Notes<'_>) {
+    let name = &notes.ini.sections[section].name;
+    let kinds = KINDS.iter().map(|kind| kind.name.trim_end_matches(':'));
+    let near = suggest::nearest(name.split(':').next().unwrap_or_default(), kinds);
+    let message = format!("`[{name}]` is not a section of supervisord, which ignores it");
+    notes.report(Code::LeftOut, section, "", message, near.map(|near| format!("did you mean `{near}`?")).as_deref());
+}
+
+fn unknown_options(section: usize, kind: &Kind, processes: &mut [Translated<'_>], notes: &mut Notes<'_>) {
+    let settings = notes.ini.sections[section].settings.iter();
+    let unknown: Vec<&str> =
+        settings.map(|setting| setting.option.as_str()).filter(|option| kind.row(option).is_none()).collect();
+    let Some(first) = unknown.first() else { return };
+    let names: Vec<String> = unknown.iter().map(|option| format!("`{option}`")).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let message = format!("{} {verb} unknown to supervisord, which ignores unknown options", names.join(", "));
+    for process in processes.iter_mut().filter(|process| process.program.section == section) {
+        process.table.comment(message.clone());
+    }
+    let near = suggest::nearest(first, kind.rows.iter().flat_map(Row::options));
+    notes.report(Code::LeftOut, section, first, message, near.map(|near| format!("did you mean `{near}`?")).as_deref());
 }
