@@ -12,7 +12,7 @@ const ROOMS: [(&str, &str); 16] = [
     ("group_file", "basic unit"),
     ("model", "basic unit notify group_file"),
     ("generate", "basic unit model"),
-    ("state", "basic unit group_file generate"),
+    ("state", "basic unit group_file"),
     ("manager", "basic model"),
     ("generator", "basic unit group_file model generate state"),
     ("change/observe", "basic unit notify group_file model generate state manager generator"),

@@ -166,7 +166,7 @@ impl<'g> Context<'g> {
 
 /// Adds the lines of a pass-through value, which may replace copse's own.
 fn apply(unit: &mut Unit, section: Section, directive: &str, values: &Pass) {
-    const WHY: &str = "from here on as the group file says, in systemd's own grammar";
+    const WHY: &str = "from here on, pass-through from the group file";
     let (lines, reset) = match values {
         Pass::Replace(line) => (std::slice::from_ref(line), false),
         Pass::Add(lines) => (lines.as_slice(), false),

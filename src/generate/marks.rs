@@ -24,7 +24,7 @@ pub(super) fn mark(unit: &mut Unit, mark: &'static str, why: Option<&'static str
     unit.push_first(Section::Unit, why, mark, yes());
 }
 
-/// Whether a unit file is a group's target that copse is to fill. The last line counts.
+/// Whether a unit file is a group's target, to be completed by copse. The last line counts.
 pub fn is_group(unit: &Unit) -> bool {
     matches!(unit.values(Section::Unit, GROUP).last(), Some("yes" | "true" | "on" | "1"))
 }

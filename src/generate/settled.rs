@@ -1,4 +1,4 @@
-//! Whether a process is settled: a unit with its `settled` probes, which a rollout starts and waits for.
+//! The settled check of a process: a unit with its `settled` probes, which a rollout starts and waits for.
 //!
 //! The probes see what the process sees: its user, environment (`port`), directory, credentials and network. They are a
 //! unit because PID 1 sets all of that up as it does for the process, and not a command in the process's own unit because

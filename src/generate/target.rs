@@ -78,7 +78,7 @@ fn mark_group(unit: &mut Unit) {
     unit.push_why(Section::Unit, "marks targets managed by copse", marks::GROUP, yes());
 }
 
-/// Says in the target of `tree`, and in its `Description=`, why the units are not what the current group file says.
+/// Marks the target of `tree`, and adds to its `Description=` why the units are not those of the current group file.
 pub fn announce(tree: &mut UnitTree, group: &Group, reason: &'static str, why: &str) {
     let target = name::target(&group.name);
     for path in [name::drop_in(&target), target] {

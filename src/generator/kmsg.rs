@@ -1,8 +1,8 @@
-//! The generator's log: the kernel's, because nothing else listens yet.
+//! The generator's log: the kernel's, because there is no other yet.
 //!
-//! At boot there is no journal, and during a daemon-reload talking to it could wait for ever. What a generator prints
-//! goes nowhere (seen on 247 to 262). `/dev/kmsg` takes one record per write (kmsg(4), kernel.org
-//! `ABI/testing/dev-kmsg`), refuses a record that is too long as a whole, and journald picks it up later.
+//! At boot the journal is not running, and during a daemon-reload a write to it could block. The output of generators is
+//! discarded (seen on 247 to 262). `/dev/kmsg` takes one record per write (kernel.org, `ABI/testing/dev-kmsg`), refuses a
+//! record that is too long, and journald reads it later.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,13 +12,13 @@ use rustix::fs::{Mode, OFlags};
 use crate::basic::diagnostic::{Diagnostic, Severity, one_line};
 use crate::basic::scope::{Directories, Scope};
 
-/// The longest record. Kernels refuse more than 1,024 bytes, and older ones take 32 off that for themselves.
+/// The longest record, in bytes. Kernels refuse more than 1,024 bytes, and older ones need 32 of them.
 const RECORD_MAX: usize = 960;
 
-/// More than this would push the kernel's own messages out of its buffer.
+/// The most records of one run. More would push the kernel's own messages out of its buffer.
 const RECORDS_MAX: u32 = 200;
 
-/// Where the generator's lines go.
+/// The log of one run.
 #[derive(Debug)]
 pub struct Log {
     kernel: Option<File>,
@@ -27,11 +27,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// `/dev/kmsg` below the root of `directories`; standard error where that can't be opened (always in user scope,
-    /// where nobody but root may).
+    /// Opens `/dev/kmsg` below the root of `directories`. The log is standard error if that fails, and in user scope: only
+    /// root may write to `/dev/kmsg`.
     pub fn open(directories: &Directories) -> Self {
         let path = directories.rooted(std::path::Path::new("/dev/kmsg"));
-        // NONBLOCK: should a FIFO without a reader stand there, don't wait for one.
+        // NONBLOCK, so that a FIFO without a reader does not block.
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let kernel = (directories.scope == Scope::System)
             .then(|| rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from))
@@ -49,13 +49,13 @@ impl Log {
         self.line(level, &diagnostic.line());
     }
 
-    /// Writes one line, in several records where it is long. `level` is one of syslog(3).
+    /// Writes one line, in several records if it is long. `level` is one of syslog(3).
     pub fn line(&mut self, level: u8, text: &str) {
         let prefix = format!("<{level}>copse-generator[{}]: ", self.process);
         for piece in pieces(&one_line(text), RECORD_MAX - prefix.len() - 1) {
             self.written += 1;
             match self.written {
-                RECORDS_MAX => self.record(&prefix, "more is wrong than fits here: `copse check` shows all of it"),
+                RECORDS_MAX => self.record(&prefix, "further diagnostics omitted; `copse check` shows all of them"),
                 more if more > RECORDS_MAX => return,
                 _ => self.record(&prefix, piece),
             }
@@ -63,7 +63,7 @@ impl Log {
     }
 
     fn record(&mut self, prefix: &str, text: &str) {
-        // Nothing can be done where even this fails, and the units matter more.
+        // Nothing can be done if this fails, and the units matter more.
         let _ = match &mut self.kernel {
             Some(kernel) => kernel.write_all(format!("{prefix}{text}\n").as_bytes()),
             None => std::io::stderr().write_all(format!("copse-generator: {text}\n").as_bytes()),
@@ -71,7 +71,7 @@ impl Log {
     }
 }
 
-/// `text` in pieces of at most `max` bytes, cut after a blank where there is one, never within a character.
+/// `text` in pieces of at most `max` bytes, cut after a blank if there is one.
 fn pieces(text: &str, max: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -125,6 +125,6 @@ mod tests {
     fn a_flood_ends() {
         let text = logged(|log| (0..1000).for_each(|n| log.line(3, &format!("line {n}"))));
         assert_eq!(text.lines().count(), RECORDS_MAX as usize);
-        assert!(text.lines().last().unwrap().ends_with("`copse check` shows all of it"));
+        assert!(text.lines().last().unwrap().ends_with("`copse check` shows all of them"));
     }
 }

@@ -1,4 +1,4 @@
-//! From directories to groups: what the generator, `check` and `render` have in common.
+//! Loads groups and checks them against each other, for the generator, `copse check` and `copse render`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -17,75 +17,73 @@ use crate::state::history::Overrides;
 use crate::unit::name;
 use crate::unit::name::GroupName;
 
-/// All groups, and all that is wrong with them.
+/// All groups, and their diagnostics.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// By name.
     pub groups: Vec<GroupOutcome>,
-    /// About what belongs to no group: a directory that can't be read, a file whose stem can't be a name.
+    /// Those without a group: for unreadable directories, and files whose name is no group name.
     pub diagnostics: Diagnostics,
 }
 
-/// What became of one group file.
+/// The result of loading one group file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupOutcome {
     /// The stem of the file's name.
     pub name: GroupName,
     /// The group file, as its author knows it (without `$COPSE_ROOT`).
     pub path: PathBuf,
-    /// Its texts, unless a file couldn't be read.
+    /// Its texts, unless a file is unreadable.
     pub source: Option<Source>,
-    /// What it means. `None` where `diagnostics` holds an error, and where the file is a link that leads nowhere.
+    /// `None` if `diagnostics` contains an error, or the file is a dangling link.
     pub group: Option<Group>,
-    /// A `G.target` with `X-CopseGroup=yes` is installed: units fill it (see [`crate::generate::Options`]).
+    /// See [`crate::generate::Options`].
     pub static_target: bool,
-    /// A `G.target` that has nothing to do with copse is installed by a package: no file of that name may be
-    /// generated, not even to show an error.
+    /// A package has installed a `G.target` without `X-CopseGroup=yes`: it must not be hidden, not even to show an error.
     pub foreign_target: bool,
-    /// What administrators and packages say about its units, where there is a `group`.
+    /// What overrides the units of `group`.
     pub overrides: Overrides,
-    /// What is wrong with it, in the order of the text.
+    /// In the order of the text.
     pub diagnostics: Diagnostics,
 }
 
 impl Outcome {
-    /// Everything that is wrong, what belongs to no group first.
+    /// All diagnostics, those without a group first.
     pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().chain(self.groups.iter().flat_map(|group| group.diagnostics.iter()))
     }
 
-    /// Whether anything is an error; warnings and notes don't count.
+    /// Whether there is an error; warnings and notes do not count.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.has_errors() || self.groups.iter().any(|group| group.diagnostics.has_errors())
     }
 }
 
-/// Finds and reads all groups of these directories, and checks them against each other and against installed units.
+/// Loads all groups in these directories, and checks them against each other and against installed units.
 pub fn load(directories: &Directories, context: &Context) -> Outcome {
     resolve(discover::find(directories), directories, context)
 }
 
-/// As [`load`], but the named files instead of those in the directories. They are checked against each other and
-/// against installed units; where they are and who may write them doesn't matter.
+/// As [`load`], for these files. Their directory and permissions are not checked.
 pub fn load_files(paths: &[&Path], directories: &Directories, context: &Context) -> Outcome {
     resolve(discover::named(paths), directories, context)
 }
 
-/// Reads what was found, and checks it.
+/// Reads the files that were found, and checks them.
 pub fn resolve(found: Found, directories: &Directories, context: &Context) -> Outcome {
     let mut checks = Checks::new(directories);
     let groups = found.groups.into_iter().map(|group| checks.read(group, context)).collect();
     Outcome { groups, diagnostics: found.diagnostics }
 }
 
-/// What groups are checked against: what is installed, and the groups before them.
+/// What a group is checked against: installed units, and the groups before it.
 #[derive(Debug)]
 pub struct Checks {
     installed: Installed,
-    /// The good groups, and which of them makes a unit.
+    /// The valid groups, and by unit name the index of the group that has it.
     groups: Vec<GroupName>,
     taken: HashMap<String, usize>,
-    /// The runtime directories of groups, the file of each, and whether it stays.
+    /// The runtime directories of groups, with the group file and whether the directory stays.
     directories: BTreeMap<String, (Arc<Path>, bool)>,
 }
 
@@ -100,8 +98,7 @@ impl Checks {
         }
     }
 
-    /// Reads a group and checks it. To be called in the order of their names: of two that make the same unit the
-    /// first is right.
+    /// Reads a group and checks it. Call it in the order of their names: if two have the same unit, it is the first's.
     pub fn read(&mut self, found: FoundGroup, context: &Context) -> GroupOutcome {
         let mut outcome = read(found, context);
         let target = name::target(&outcome.name);
@@ -123,12 +120,12 @@ impl Checks {
         outcome
     }
 
-    /// The good group that makes `unit`, if it is another one than `group`.
+    /// The valid group that has `unit`, if it is not `group`.
     pub fn other(&self, unit: &str, group: &GroupName) -> Option<&GroupName> {
         self.taken.get(unit).map(|at| &self.groups[*at]).filter(|other| *other != group)
     }
 
-    /// Whether `target` is installed and to be filled (see [`crate::generate::Options`]).
+    /// Whether `target` is installed and completed; see [`crate::generate::Options`].
     pub fn is_static(&self, target: &str) -> bool {
         self.installed.is_static(target)
     }
@@ -138,7 +135,7 @@ impl Checks {
         self.installed.is_masked(target)
     }
 
-    /// What administrators and packages say about these units, which [`generate::unit_names`] lists.
+    /// What overrides these units, which [`generate::unit_names`] lists.
     pub fn overrides(&mut self, names: &[String]) -> Overrides {
         self.installed.overrides(names)
     }
@@ -155,14 +152,15 @@ impl Checks {
         };
         for unit in &names {
             if let Some(other) = self.taken.get(unit).map(|at| &self.groups[*at]) {
-                let message = format!("`{unit}` is a unit of group `{other}` already");
+                let message = format!("`{unit}` is already a unit of group `{other}`");
                 let help = "rename the process, or one of the groups";
                 outcome.diagnostics.push(Diagnostic::new(Code::UnitName, place(group, unit), message).help(help));
             } else if !(outcome.static_target && unit == target)
                 && let Some(hidden) = self.installed.hidden_by(unit)
             {
                 let message = format!("`{unit}` would hide the installed unit `{}`", hidden.display());
-                let help = format!("rename it; or put a `{unit}` of your own in /etc/systemd, which wins over both");
+                let help =
+                    format!("rename the process, or add your own `{unit}` to /etc/systemd, which overrides both");
                 outcome.diagnostics.push(Diagnostic::new(Code::Clash, place(group, unit), message).help(help));
             }
         }
@@ -175,8 +173,8 @@ impl Checks {
         }
     }
 
-    /// A runtime directory is removed with all below it when its service stops, and that of a whole group when the group
-    /// does: another group's files in it are gone then.
+    /// systemd removes a runtime directory and all below it when its service stops, or its group if it is shared. Another
+    /// group must not have files in it.
     fn directories(&mut self, outcome: &mut GroupOutcome) {
         let (Some(group), Some(source)) = (&outcome.group, &outcome.source) else { return };
         let own = model::runtime_directories(group);
@@ -208,22 +206,21 @@ fn same_directory(place: SourceLocation, scope: Scope, path: &str, other: &str, 
         Scope::System => "/run",
         Scope::User => "$XDG_RUNTIME_DIR",
     };
-    let (file, fate) = (file.display(), "a runtime directory is removed when what it belongs to stops");
+    let (file, fate) = (file.display(), "systemd removes a runtime directory when its unit stops");
     let message = match path {
-        _ if path == other => format!("the runtime directory `{base}/{path}` is that of `{file}` as well: {fate}"),
+        _ if path == other => format!("the runtime directory `{base}/{path}` is also that of `{file}`: {fate}"),
         _ if is_below(path, other) => {
             format!("the runtime directory `{base}/{path}` is below `{base}/{other}` of `{file}`: {fate}")
         }
         _ => format!("the runtime directory `{base}/{path}` is above `{base}/{other}` of `{file}`: {fate}"),
     };
-    Diagnostic::new(Code::SameDirectory, place, message)
-        .help("give it another name in one of the two, such as `\"{group}\"`")
+    Diagnostic::new(Code::SameDirectory, place, message).help("rename one of the two, for example to `\"{group}\"`")
 }
 
 fn wanted_otherwise(place: SourceLocation, target: &str, unit: &str) -> Diagnostic {
     let message =
-        format!("`wanted-by` has no effect: `{target}` is installed, and its own `[Install]` doesn't name `{unit}`");
-    let help = format!("add `WantedBy={unit}` there and `systemctl enable {target}`");
+        format!("`wanted-by` has no effect: the installed `{target}` does not name `{unit}` in its `[Install]`");
+    let help = format!("add `WantedBy={unit}` to it and run `systemctl enable {target}`");
     Diagnostic::new(Code::StaticTarget, place, message).help(help)
 }
 
@@ -243,7 +240,7 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
     GroupOutcome { name, path, source, group, static_target: false, foreign_target: false, overrides, diagnostics }
 }
 
-/// Where the process or setup step is defined that `unit` belongs to.
+/// Where the process or setup step of `unit` is defined.
 fn place<'g>(group: &'g Group, unit: &str) -> &'g SourceLocation {
     let processes = group.processes.iter().map(|(name, process)| (name, &process.place));
     let setup = group.setup.iter().map(|(name, setup)| (name, &setup.place));
@@ -254,17 +251,17 @@ fn place<'g>(group: &'g Group, unit: &str) -> &'g SourceLocation {
         .map_or(&group.place, |(_, place)| place)
 }
 
-/// Runs `work`, which is about the file at `path`; a panic, which is a mistake in copse, becomes a diagnostic, so that
-/// one group can't take the others along.
+/// Runs `work` for the group file at `path`. A panic, which is a bug in copse, becomes a diagnostic, so that it does not
+/// affect other groups.
 ///
 /// # Errors
-/// Where it panicked.
+/// The panic.
 pub fn guarded<T>(path: &Path, work: impl FnOnce() -> T) -> Result<T, Diagnostic> {
     std::panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let said = payload.downcast_ref::<&str>().map(ToString::to_string);
-        let said = said.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Diagnostic::file(Code::Internal, path, format!("a mistake in copse itself: {said}"))
-            .help("please report it, with this file")
+        let panic = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let panic = panic.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Diagnostic::file(Code::Internal, path, format!("internal error: {panic}"))
+            .help("report this error with the group file")
     })
 }
 
@@ -281,7 +278,7 @@ mod tests {
             guarded(path, || -> u8 { panic!("the reason") }).unwrap_err(),
         ] {
             assert_eq!(diagnostic.code, Code::Internal);
-            assert_eq!(diagnostic.message, "a mistake in copse itself: the reason");
+            assert_eq!(diagnostic.message, "internal error: the reason");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Which units run, without asking the service manager: PID 1 waits for the generator and answers nobody meanwhile.
+//! The units that run, without a call to the service manager: PID 1 waits for the generator and answers no calls.
 //!
-//! A service manager keeps a link `units/invocation:UNIT` in its runtime directory from the start of a unit's
-//! first command until the unit is inactive or failed; a oneshot that stays active keeps it too. Seen on 247, 252, 257
-//! and 262 in both scopes, in the generator's sandbox and while the reload that runs it has unloaded all units, also
-//! for units whose file is gone. Units that run no commands (targets, slices, timers) have none.
+//! A service manager keeps a link `units/invocation:UNIT` in its runtime directory from the start of a unit's first command
+//! until the unit is inactive or failed; a oneshot that stays active keeps it, too. Seen on 247, 252, 257 and 262 in both
+//! scopes, in the generator's sandbox, while a daemon-reload has unloaded all units, and for units without a file. Units
+//! without commands (targets, slices, timers) have no link.
 
 use std::collections::HashSet;
 
@@ -17,14 +17,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Lists them. Where the directory can't be read none runs: there is no service manager then.
+    /// Lists them. If the directory is unreadable there is no service manager, and no unit runs.
     pub fn read(directories: &Directories) -> Self {
         let entries = directories.running.iter().flat_map(|path| std::fs::read_dir(directories.rooted(path)));
         let unit = |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("invocation:")?.to_owned());
         Self::of(entries.flatten().flatten().filter_map(unit))
     }
 
-    /// These units run, and nothing else.
+    /// Only these units run.
     pub(crate) fn of<S: Into<String>>(units: impl IntoIterator<Item = S>) -> Self {
         let mut names: HashSet<String> = units.into_iter().map(Into::into).collect();
         let templates: Vec<_> = names.iter().filter_map(|unit| name::template_of(unit)).collect();

@@ -45,7 +45,7 @@ pub struct Version {
     pub source: Source,
     /// What `"cpus"` meant.
     pub cpus: u32,
-    /// A static `G.target` was there to be filled (see [`crate::generate::Options`]).
+    /// A static `G.target` was installed, to be completed.
     pub static_target: bool,
     /// What others said about the group's units.
     pub overrides: Overrides,

@@ -1,10 +1,10 @@
-//! What a unit's files say together, and how two such definitions of it differ.
+//! The effective definition of a unit, and how two of them differ.
 //!
-//! systemd merges a unit from its file (an instance without one of its own: its template's) and drop-ins from many
-//! places (systemd.unit(5)). What copse generates and what others laid over it are merged here in the same way, for the
-//! files of today and for those of any earlier time, so that both can be compared. Only what systemd acts upon counts:
-//! comments, `Documentation=`, `SourcePath=` and `X-…=` don't, nor does the order of dependencies, nor a line that a
-//! later one replaces.
+//! systemd merges a unit from its file (for an instance without one, its template's) and drop-ins in many directories
+//! (systemd.unit(5)). The generated files and their overrides are merged here in the same way, for the files of today and
+//! for those of an earlier time, so that both can be compared. Only what systemd acts on counts: comments,
+//! `Documentation=`, `SourcePath=` and `X-…=` do not, nor does the order of dependencies, nor a line that a later one
+//! replaces.
 
 mod merge;
 #[cfg(test)]
@@ -25,51 +25,50 @@ use crate::basic::diagnostic::SourceFile;
 
 use self::merge::Merger;
 
-/// All files that have a say about the units of a group.
+/// All files of the units of a group.
 #[derive(Debug, Default)]
 pub struct Definitions<'t> {
     /// Unit files by name; `None` is a mask. The first that was added counts.
     files: BTreeMap<&'t str, Option<Cow<'t, Unit>>>,
     /// Drop-ins: directory (`web.service`, `service`) → file name → the rank of the unit directory, and the file.
     drop_ins: BTreeMap<&'t str, BTreeMap<&'t str, (usize, Cow<'t, Unit>)>>,
-    /// Links in `UNIT.wants/`: what wants → what is wanted.
+    /// The units that each unit wants by a link in its `.wants/`.
     wants: BTreeMap<&'t str, BTreeSet<&'t str>>,
-    /// The units that are generated, and copse's own that are completed.
+    /// The units that are generated or completed.
     units: BTreeSet<&'t str>,
-    /// What was asked for before, by the name that all units of the same definition have in common.
+    /// Definitions that were merged, by [`Self::common_name`].
     known: RefCell<HashMap<String, Arc<Definition>>>,
 }
 
-/// What one unit is, as systemd understands it.
+/// A unit as systemd loads it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definition {
-    /// Section and name → its values: one for a directive of which the last line counts, each line of a list.
+    /// The values by section and name: one if the last line counts, one for each line of a list.
     directives: BTreeMap<(String, String), Vec<String>>,
-    /// An administrator masked it: an empty unit file (or a link to `/dev/null`) hides it.
+    /// An administrator masked it: its unit file is empty or a link to `/dev/null`.
     pub masked: bool,
 }
 
-/// A directive that isn't the same in two definitions of a unit.
+/// A directive that differs between two definitions of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// `Service`
     pub section: String,
     /// `RestartSec`
     pub name: String,
-    /// The values that it has no more: one, or one for each line of a list. Empty: it wasn't there, was reset to its
-    /// default, or only got more. All of its values where they are only in another order.
+    /// The values that only the old definition has; all values if only their order differs.
     pub old: Vec<String>,
-    /// The values that are new, likewise.
+    /// The values that only the new definition has, likewise.
     pub new: Vec<String>,
 }
 
 impl<'t> Definitions<'t> {
-    /// The units that copse generates, with what others have laid over them.
+    /// The generated units with their overrides.
     pub fn new(tree: &'t UnitTree, overrides: &'t Overrides) -> Self {
         let mut all = Self::default();
         let mut directories: Vec<&Path> = Vec::new();
         let mut place = |path: &'t Path, from_unit: usize| {
-            // Of a unit file its directory, of a drop-in the one above.
+            // The directory of a unit file; for a drop-in, the one above it.
             let directory = path.ancestors().nth(from_unit).unwrap_or(path);
             directories.iter().position(|known| *known == directory).unwrap_or_else(|| {
                 directories.push(directory);
@@ -92,7 +91,7 @@ impl<'t> Definitions<'t> {
             }
         };
         add(&mut all, &overrides.above, 0);
-        // There are never that many unit directories.
+        // More than there are unit directories.
         const GENERATOR: usize = 1 << 16;
         for (path, entry) in &tree.entries {
             match (path.split_once('/'), entry) {
@@ -122,7 +121,7 @@ impl<'t> Definitions<'t> {
         self.drop_ins.entry(directory).or_default().entry(name).or_insert((rank, unit));
     }
 
-    /// What `unit` is; `None` where there is no file for it.
+    /// The definition of `unit`; `None` if it has no file.
     pub fn unit(&self, unit: &str) -> Option<Arc<Definition>> {
         let name = self.common_name(unit);
         if let Some(known) = self.known.borrow().get(&name) {
@@ -133,7 +132,8 @@ impl<'t> Definitions<'t> {
         Some(definition)
     }
 
-    /// The template of an instance that nothing is said about by its own name; a thousand of them are one definition.
+    /// A name with the same definition: for an instance without files of its own, its template. A thousand instances are
+    /// one definition.
     fn common_name(&self, unit: &str) -> String {
         let Some(template) = template_of(unit) else { return unit.to_owned() };
         let of_template = drop_in_directories(&template);
@@ -151,7 +151,7 @@ impl<'t> Definitions<'t> {
             return None;
         }
         let mut merge = Merger::default();
-        // A static template of copse's own has only drop-ins here; its file is the same before and after.
+        // A template that copse ships has only drop-ins here: its file is the same before and after.
         if let Some(Some(file)) = file {
             merge.file(file);
         }
@@ -174,12 +174,12 @@ impl<'t> Definitions<'t> {
         files.any(|file| matches!(file, Cow::Owned(unit) if unit.values(section, name).next().is_some()))
     }
 
-    /// Whether `target` wants `unit`, by a link of copse's.
+    /// Whether `target` wants `unit` by a link.
     pub fn wants(&self, target: &str, unit: &str) -> bool {
         self.wants.get(target).is_some_and(|wanted| wanted.contains(unit))
     }
 
-    /// Whether the units aren't all the same in `other`.
+    /// Whether a unit differs in `other`.
     pub fn differ(&self, other: &Self) -> bool {
         let units: BTreeSet<_> = self.units.union(&other.units).collect();
         self.wants != other.wants || units.into_iter().any(|unit| self.unit(unit) != other.unit(unit))
@@ -209,18 +209,18 @@ fn drop_in_of(path: &Path) -> Option<(&str, &str)> {
 }
 
 impl Definition {
-    /// Section, name and values of all that counts, sorted.
+    /// Section, name and values of all directives that count, sorted.
     pub fn directives(&self) -> impl Iterator<Item = (&str, &str, &[String])> {
         self.directives.iter().map(|((section, name), values)| (section.as_str(), name.as_str(), values.as_slice()))
     }
 
-    /// The values of a directive; empty where it isn't there.
+    /// The values of a directive; empty if it is not set.
     pub fn values(&self, section: &str, name: &str) -> &[String] {
-        // A map whose keys are pairs of owned texts can't be asked for borrowed ones.
+        // A map with pairs of owned texts as keys cannot be looked up with borrowed ones.
         self.directives.get(&(section.to_owned(), name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// What is different in `new`, sorted by section and name.
+    /// The directives that differ in `new`, sorted by section and name.
     pub fn difference(&self, new: &Self) -> Vec<Difference> {
         let keys: BTreeSet<_> = self.directives.keys().chain(new.directives.keys()).collect();
         let values = |of: &Self, key| of.directives.get(key).cloned().unwrap_or_default();
@@ -234,8 +234,8 @@ impl Definition {
     }
 }
 
-/// What only the one and only the other has: of twenty variables one changed, and instances that have values of their
-/// own changed alike.
+/// The values that only one of the two has, so that of twenty variables only the changed one is shown. All values if only
+/// their order differs.
 fn apart(old: Vec<String>, new: Vec<String>) -> (Vec<String>, Vec<String>) {
     let only = |these: &[String], others: &[String]| -> Vec<String> {
         these.iter().filter(|value| !others.contains(value)).cloned().collect()

@@ -1,11 +1,9 @@
-//! Files for `EnvironmentFile=`: systemd.exec(5), and systemd's own reader, which knows more than the manual says.
+//! Files for `EnvironmentFile=` (systemd.exec(5), and systemd's own reader, which accepts more than the manual describes).
 
 use super::value::is_noncharacter;
 
-/// One line for each variable, which systemd reads back as the value it was given.
-///
-/// The values stand in double quotes, where only `"`, `\`, `` ` `` and `$` are escaped (each with a `\`) and everything
-/// else, a newline too, means itself.
+/// An assignment for each variable, from which systemd reads back the same value: in double quotes, where only `"`, `\`,
+/// `` ` `` and `$` are escaped, each with a `\`.
 pub fn text<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> String {
     let mut text = String::new();
     for (name, value) in variables {
@@ -21,7 +19,7 @@ pub fn text<'v>(variables: impl IntoIterator<Item = (&'v str, &'v str)>) -> Stri
     text
 }
 
-/// Whether such a file can hold the value. One value that it can't makes systemd refuse the whole file.
+/// Whether such a file can hold the value. If it contains another one, systemd refuses the whole file.
 pub fn can_hold(value: &str) -> bool {
     !value.contains(|c| c == '\0' || is_noncharacter(c))
 }

@@ -1,4 +1,4 @@
-//! Names: of groups, processes and instances, and of the units made from them. Nothing else builds a unit's name.
+//! The names of groups, processes, instances and their units. Nothing else builds a unit's name.
 //!
 //! Rests on systemd.unit(5): a unit name holds `[A-Za-z0-9:_.\\-]`, one `@` at most for us, and 255 bytes at most.
 
@@ -14,7 +14,7 @@ macro_rules! checked_name {
         pub struct $name(String);
 
         impl $name {
-            /// The checked name, or `None` where the text can't be one.
+            /// The name, or `None` if the text is not valid as one.
             pub fn new(text: &str) -> Option<Self> {
                 let (first, rest): (fn(char) -> bool, fn(char) -> bool) = ($first, $rest);
                 let mut chars = text.chars();
@@ -86,7 +86,7 @@ pub fn socket(group: &GroupName, process: &ProcessName, name: Option<&ProcessNam
     text
 }
 
-/// `G-P.timer`. What a timer starts has no instances.
+/// `G-P.timer`. A process with a timer has no instances.
 pub fn timer(group: &GroupName, process: &ProcessName) -> String {
     stem(group, process) + ".timer"
 }
@@ -102,7 +102,7 @@ pub fn target(group: &GroupName) -> String {
 }
 
 /// `system-copse-G.slice`, or `app-copse-G.slice` in user scope. A dash in a slice's name is a step down in the
-/// tree (systemd.slice(5)), so those of the group's name are escaped.
+/// tree (systemd.slice(5)), so those in the group's name are escaped.
 pub fn slice(user: bool, group: &GroupName) -> String {
     format!("{}-copse-{}.slice", if user { "app" } else { "system" }, group.as_str().replace('-', "\\x2d"))
 }
@@ -119,18 +119,18 @@ pub fn in_order<'n>(instances: impl Iterator<Item = &'n InstanceName>) -> Vec<&'
     all
 }
 
-/// `a@b.service` → `a@.service`; `None` for what isn't an instance.
+/// `a@b.service` → `a@.service`; `None` if it is not an instance.
 pub fn template_of(unit: &str) -> Option<String> {
     let (stem, rest) = unit.split_once('@')?;
     let (instance, suffix) = rest.rsplit_once('.')?;
     (!instance.is_empty()).then(|| format!("{stem}@.{suffix}"))
 }
 
-/// The names under which systemd looks for drop-ins of `unit`, without the `.d`: its own, its template's, those that end
-/// at a dash of it (`a-` for `a-b`), and the type's; the most specific first, each once (systemd.unit(5)).
+/// The directories in which systemd looks for drop-ins of `unit`, without `.d`: its own, its template's, those of its
+/// prefixes up to a dash (`a-` for `a-b`), and its type's; the most specific first, each once (systemd.unit(5)).
 ///
-/// In which order drop-ins count is another matter: by file name. Of two of the same name the one in the unit directory
-/// that comes first counts, whatever the name; in one directory the more specific.
+/// Drop-ins are applied in the order of their file names. Of two with the same name, the one in the first unit directory
+/// counts; in one unit directory, the more specific one.
 pub fn drop_in_directories(unit: &str) -> Vec<String> {
     let mut names = Vec::new();
     below(unit, &mut names);
@@ -150,7 +150,7 @@ fn below(unit: &str, names: &mut Vec<String>) {
     }
     let Some((stem, kind)) = unit.rsplit_once('.') else { return };
     let (prefix, instance) = stem.split_once('@').map_or((stem, None), |(prefix, instance)| (prefix, Some(instance)));
-    // A dash at the end is left out of account, once.
+    // A dash at the end is skipped, once.
     let prefix = prefix.strip_suffix('-').unwrap_or(prefix);
     let Some(dash) = prefix.rfind('-').filter(|dash| *dash > 0) else { return };
     let prefix = &prefix[..=dash];

@@ -85,7 +85,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Whether a backslash after this would only be the second of a pair.
+/// Whether a backslash after `text` would be the second of a pair.
 fn ends_escaped(text: &str) -> bool {
     text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
@@ -102,7 +102,7 @@ fn read(line: &str) -> Line<'_> {
     }
 }
 
-/// A section's head that was continued is none: systemd compares the lines as they are joined, and knows no such section.
+/// A continued section head is none: systemd ignores a section that is named by joined lines.
 fn joined(whole: &str) -> Line<'static> {
     match read(whole.trim_matches(BLANKS)) {
         Line::Assignment(name, value) => Line::Assignment(name.into_owned().into(), value.into_owned().into()),

@@ -18,8 +18,7 @@ pub fn expand<E>(text: &str, mut expand: impl FnMut(Option<char>, &mut String) -
     Ok(expanded)
 }
 
-/// A value in systemd's grammar, where it stands in a unit that speaks for `unit`: `%n` and `%N` become that unit's name.
-/// The name may itself hold specifiers.
+/// A value in systemd's grammar with `%n` and `%N` replaced by the name of `unit`, which may itself contain specifiers.
 pub fn for_unit(text: &str, unit: &str) -> String {
     let expanded = expand::<std::convert::Infallible>(text, |specifier, expanded| {
         match specifier {

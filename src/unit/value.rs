@@ -1,14 +1,13 @@
 //! The one place that quotes and escapes.
 //!
-//! A [`Value`] is the right side of a directive, in systemd's own grammar, always on one line. It is made by the
-//! constructors here only, one per grammar that systemd.unit(5), systemd.syntax(7), systemd.exec(5) and
-//! systemd.service(5) know; each says which bytes it escapes and what they would have meant.
+//! A [`Value`] is the right side of a directive, in systemd's own grammar, always on one line. Only the constructors here
+//! make one: one for each grammar of systemd.unit(5), systemd.syntax(7), systemd.exec(5) and systemd.service(5).
 //!
-//! Two things hold everywhere: a specifier is written only where a [`Part::Specifier`] asks for it (every other `%`
-//! is doubled), and no text can end its line, neither by a newline nor by a backslash at its end.
+//! Two things hold everywhere. Only a [`Part::Specifier`] becomes a specifier: every other `%` is doubled. And no text ends
+//! its line, neither with a newline nor with a backslash at its end.
 //!
-//! A line with one of Unicode's noncharacters isn't UTF-8 to systemd, which leaves it out as a whole: they are escaped
-//! byte by byte where escapes are known.
+//! To systemd a line with one of Unicode's noncharacters is not UTF-8, and is ignored. They are escaped byte by byte in
+//! grammars with escapes.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +22,7 @@ use super::specifiers;
 #[derive(Clone)]
 pub struct Value(Text);
 
-/// There are tens of thousands of values, and most are the same as another.
+/// There are tens of thousands of values, and most are equal to another.
 #[derive(Clone)]
 enum Text {
     Static(&'static str),
@@ -31,10 +30,10 @@ enum Text {
     Own(String),
 }
 
-/// A piece of a text on its way into a unit.
+/// A part of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// Arrives byte for byte.
+    /// Reaches systemd or the process byte for byte.
     Literal(&'a str),
     /// A number.
     Number(u32),
@@ -42,27 +41,26 @@ pub enum Part<'a> {
     Specifier(&'static str),
     /// `${NAME}`: replaced by systemd when it starts the command. Only in a command.
     Variable(&'a str),
-    /// `$NAME`, a word of its own that becomes as many as it has. Only in a command, and alone in its word.
+    /// `$NAME`: split into words by systemd when it starts the command. Only in a command, and alone in its word.
     Words(&'a str),
 }
 
-/// The longest line that is made where a list grows with the number of instances.
-///
-/// systemd's own limit is 1 MiB, but other programs that read units (and people) do worse.
+/// The longest line of a list that grows with the number of instances. systemd accepts 1 MiB, but other programs that
+/// read units may not, and people cannot.
 const LINE: usize = 1_900;
 
 impl Value {
-    /// Text of copse's own, in systemd's grammar already.
+    /// Text of copse, already in systemd's grammar.
     pub const fn fixed(text: &'static str) -> Self {
         Self(Text::Static(text))
     }
 
-    /// What [`super::parse`] found in a file, as it is: systemd reads it so.
+    /// What [`super::parse`] read from a file, unchanged.
     pub(super) fn read(text: String) -> Self {
         Self(Text::Own(text))
     }
 
-    /// The same value, of which a clone costs nothing.
+    /// The same value, cheap to clone.
     pub fn shared(self) -> Self {
         match self.0 {
             Text::Own(text) => Self(Text::Shared(text.into())),
@@ -70,8 +68,8 @@ impl Value {
         }
     }
 
-    /// Text for a directive that takes its whole right side as it is, but for specifiers (`Description=`,
-    /// `SourcePath=`, `User=`): `%` is doubled.
+    /// Text for a directive that takes its right side as it is, but expands specifiers (`Description=`, `SourcePath=`,
+    /// `User=`): `%` is doubled.
     pub fn plain(text: &str) -> Self {
         match text.contains('%') {
             true => Self::text(&[Part::Literal(text)]),
@@ -94,12 +92,12 @@ impl Value {
         Self::line(text)
     }
 
-    /// What goes out as it is: pass-through, and directives that know neither quotes nor specifiers (`CPUQuota=50%`).
+    /// Text that is written as it is: pass-through, and directives without quotes and specifiers (`CPUQuota=50%`).
     pub fn verbatim(text: impl Into<String>) -> Self {
         Self::line(text.into())
     }
 
-    /// Words, split by systemd at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted where it has to be.
+    /// Words, which systemd splits at blanks: `RuntimeDirectory=`, `ReadWritePaths=`. Each is quoted if needed.
     pub fn words<'p>(words: impl IntoIterator<Item = &'p [Part<'p>]>) -> Self {
         let mut text = String::new();
         for word in words {
@@ -109,17 +107,17 @@ impl Value {
         Self::line(text)
     }
 
-    /// One `NAME=text` of `Environment=`, where `$` means nothing.
+    /// One `NAME=text` of `Environment=`, where `$` has no meaning.
     pub fn assignment(name: &str, parts: &[Part]) -> Self {
         let mut text = String::with_capacity(name.len() + 16);
         push_word(&mut text, name, parts, Dollar::Literal);
         Self::line(text)
     }
 
-    /// A command line of `ExecStart=` and its siblings.
+    /// A command line, for `ExecStart=` and the like.
     ///
-    /// Without variables it begins with `:` (244+), which leaves every `$` alone; with some, each other `$` is doubled.
-    /// A `-` as `prefix` ignores a failure.
+    /// Without variables it begins with `:` (244+), so that systemd leaves every `$` alone. With variables each other `$`
+    /// is doubled. With `-` as `prefix` a failure is ignored.
     pub fn command<'p, W: Deref<Target = [Part<'p>]>>(
         prefix: &str,
         words: impl IntoIterator<Item = W> + Clone,
@@ -147,7 +145,7 @@ impl Value {
         Self::line(text)
     }
 
-    /// Unit names for `After=` and the like, in as many lines as keep each short.
+    /// Unit names for `After=` and the like, in lines of at most [`LINE`] bytes.
     pub fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Self> {
         let (mut lines, mut line) = (Vec::new(), String::new());
         for name in names {
@@ -176,7 +174,7 @@ impl Value {
         self.as_str().split_ascii_whitespace()
     }
 
-    /// The same value in a unit that stands for another: `%n` and `%N` are that `unit`'s name.
+    /// The same value for another unit to use: `%n` and `%N` are replaced by the name of `unit`.
     pub fn for_unit(&self, unit: &str) -> Self {
         if self.as_str().contains('%') {
             Self::verbatim(specifiers::for_unit(self.as_str(), unit))
@@ -185,8 +183,8 @@ impl Value {
         }
     }
 
-    /// A line of `StandardInputText=`, which knows C escapes and specifiers, but no quotes. Blanks at its ends would be
-    /// cut off and are escaped. An empty line can't be said: it would take back the lines before.
+    /// A line of `StandardInputText=`, which has C escapes and specifiers, but no quotes. Blanks at its ends would be cut
+    /// off and are escaped. An empty line is not possible: it would drop the lines before.
     pub fn input_text(line: &str) -> Self {
         if line.bytes().all(is_bare) {
             return Self(Text::Own(line.to_owned()));
@@ -204,8 +202,8 @@ impl Value {
         Self::line(text)
     }
 
-    /// `NAME:text` of `SetCredential=`: C escapes, no quotes. A blank at either end would be cut off, so blanks are
-    /// escaped; `%` is, because not every version is known to leave it alone.
+    /// `NAME:text` of `SetCredential=`: C escapes, no quotes. Blanks are escaped, because they would be cut off at the ends,
+    /// and `%`, because some versions may expand it.
     pub fn credential(name: &str, text: &str) -> Self {
         let mut value = format!("{name}:");
         for c in text.chars() {
@@ -218,7 +216,7 @@ impl Value {
         Self::line(value)
     }
 
-    /// What stands in the file.
+    /// The text as in the file.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
@@ -248,7 +246,7 @@ impl Value {
     }
 }
 
-/// What a `$` is in a command line.
+/// How a `$` is written in a command line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dollar {
     Literal,
@@ -261,13 +259,13 @@ fn separate(line: &mut String) {
     }
 }
 
-/// A word, after `name=` if there is a name. Bare where every byte is one that means nothing to systemd; else between
-/// double quotes, with `\`, `"`, `%` and control characters escaped (measured on 247, 252, 257 and 262 with every byte).
+/// A word, after `name=` if there is a name. Without quotes if no byte has a meaning to systemd; else in double quotes,
+/// with `\`, `"`, `%` and control characters escaped (measured on 247, 252, 257 and 262 with every byte).
 fn push_word(out: &mut String, name: &str, parts: &[Part], dollar: Dollar) {
     let bare = |part: &Part| match part {
         Part::Literal(text) => text.bytes().all(is_bare),
         Part::Specifier(_) | Part::Number(_) => true,
-        // `${NAME}` inside quotes stays one word however many its text has.
+        // `${NAME}` in quotes stays one word.
         Part::Variable(_) | Part::Words(_) => false,
     };
     let empty = parts.iter().all(|part| *part == Part::Literal(""));
@@ -310,7 +308,7 @@ fn push_literal(out: &mut String, text: &str, dollar: Dollar) {
     }
 }
 
-/// Bytes that are only themselves, wherever they stand in a word. A table, as every byte of every command is looked up.
+/// Bytes without a meaning to systemd anywhere in a word. A table, because every byte of every command is looked up.
 const BARE: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < 256 {
@@ -324,13 +322,13 @@ fn is_bare(byte: u8) -> bool {
     BARE[usize::from(byte)]
 }
 
-/// Whether all of `text` is ASCII that can be seen, or blanks. Looks at all bytes, which is quicker than stopping at
-/// the first that isn't: the compiler takes sixteen at once.
+/// Whether all of `text` is printable ASCII. Looks at all bytes, which is faster than stopping at the first other one: the
+/// compiler compares sixteen at once.
 fn is_printable(text: &str) -> bool {
     text.bytes().fold(true, |good, byte| good & matches!(byte, b' '..=b'~'))
 }
 
-/// Whether systemd wouldn't take `c` for text (`unichar_is_valid` in its utf8.c).
+/// Whether `c` is invalid in a text to systemd (`unichar_is_valid` in its utf8.c).
 pub fn is_noncharacter(c: char) -> bool {
     let code = u32::from(c);
     code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)

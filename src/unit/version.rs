@@ -1,4 +1,4 @@
-//! Which systemd this is for, found out without starting a process.
+//! The version of systemd, found without starting a process.
 //!
 //! systemd's programs share a private library whose file name holds the version: `libsystemd-shared-257.so`, or with
 //! the package's version in it, `libsystemd-shared-257.9-1~deb13u1.so`.
@@ -12,10 +12,10 @@ use crate::basic::scope::Directories;
 const LIBRARY: &str = "libsystemd-shared-";
 
 impl Systemd {
-    /// The systemd that is installed below the root of `directories`; `None` where there is none.
+    /// The systemd that is installed below the root of `directories`.
     ///
-    /// Several are installed while a package is upgraded, or where an old one was left over. Then it is the one that
-    /// PID 1 has loaded, if that can be seen (not below another root, and only by root), or else the newest.
+    /// Several libraries exist while a package is upgraded, or if an old one was left over. Then it is the one that PID 1
+    /// has loaded, which only root can read and only for its own root directory, or else the newest.
     pub fn detect(directories: &Directories) -> Option<Self> {
         let mut found = BTreeSet::new();
         for path in &directories.libraries {
@@ -42,7 +42,7 @@ fn version(name: &str) -> Option<u32> {
 fn loaded(maps: &Path) -> Option<u32> {
     let maps = std::fs::read_to_string(maps).ok()?;
     maps.lines().find_map(|line| {
-        // A library that was replaced since is still loaded.
+        // A library that was replaced in the meantime is still loaded.
         let path = line.strip_suffix(" (deleted)").unwrap_or(line);
         version(path.rsplit('/').next()?)
     })

@@ -101,7 +101,7 @@ fn a_packaged_group_file_is_copied_and_a_new_one_is_made() {
     assert_eq!((ran.status, read(&root, "etc/copse/new.toml").as_deref()), (0, Some(WEB)), "{ran:?}");
     // It is checked against the others: both would make `new-web.service`.
     let ran = edit(&root, "printf '[process.new-web]\\nexec = \"/a\"\\n' >\"$1\"", &["--full", "new-web"]);
-    assert_eq!((ran.status, ran.stderr.contains("is a unit of group `new` already")), (5, true), "{ran:?}");
+    assert_eq!((ran.status, ran.stderr.contains("is already a unit of group `new`")), (5, true), "{ran:?}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_unit_of_a_package_would_be_hidden",
         code: Code::Clash,
-        line: "/etc/copse/web.toml:1:10: error[clash]: `web.service` would hide the installed unit `/usr/lib/systemd/system/web.service`; rename it; or put a `web.service` of your own in /etc/systemd, which wins over both",
+        line: "/etc/copse/web.toml:1:10: error[clash]: `web.service` would hide the installed unit `/usr/lib/systemd/system/web.service`; rename the process, or add your own `web.service` to /etc/systemd, which overrides both",
         make: |copse| {
             let units = copse.join("../../usr/lib/systemd/system");
             fs::create_dir_all(&units)?;
@@ -130,7 +130,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_target_that_is_installed_is_wanted_by_whom_its_own_file_says",
         code: Code::StaticTarget,
-        line: "/etc/copse/web.toml:1:13: warning[static-target]: `wanted-by` has no effect: `web.target` is installed, and its own `[Install]` doesn't name `multi-user.target`; add `WantedBy=multi-user.target` there and `systemctl enable web.target`",
+        line: "/etc/copse/web.toml:1:13: warning[static-target]: `wanted-by` has no effect: the installed `web.target` does not name `multi-user.target` in its `[Install]`; add `WantedBy=multi-user.target` to it and run `systemctl enable web.target`",
         make: |copse| {
             let units = copse.join("../../usr/lib/systemd/system");
             fs::create_dir_all(&units)?;

@@ -10,7 +10,7 @@ fn two_groups_that_make_one_unit() {
     stand.group("z", &simple("z"));
     let outcome = stand.run().said(
         1,
-        &["/etc/copse/a-b.toml:3:10: error[unit-name]: `a-b-c.service` is a unit of group `a` already; rename"],
+        &["/etc/copse/a-b.toml:3:10: error[unit-name]: `a-b-c.service` is already a unit of group `a`; rename"],
     );
     assert!(outcome.text("a-b-c.service").contains("/bin/sleep 1"));
     assert!(!outcome.has("a-b-x.service") && outcome.text("a-b.target").contains("copse-invalid@a-b.service"));
@@ -38,7 +38,7 @@ fn a_packages_unit_is_not_hidden() {
         stand.group("other", &simple("other"));
         let message = format!(
             "/etc/copse/web.toml:1:10: error[clash]: `web-a.service` would hide the installed unit \
-             `{directory}/web-a.service`; rename it; or put"
+             `{directory}/web-a.service`; rename the process"
         );
         let outcome = stand.run().said(1, &[&message]);
         assert!(outcome.has("other.service") && !outcome.has("web-b.service"));

@@ -142,7 +142,7 @@ fn a_flood_of_errors_leaves_room_in_the_log() {
     let outcome = stand.run();
     assert!(outcome.has("web.service") && outcome.has("bad299.target"));
     assert_eq!(outcome.log.len(), 200);
-    assert_eq!(outcome.log[199], "more is wrong than fits here: `copse check` shows all of it");
+    assert_eq!(outcome.log[199], "further diagnostics omitted; `copse check` shows all of them");
 }
 
 #[test]
