@@ -3,6 +3,7 @@
 pub mod atomic_file;
 pub mod clock;
 pub mod diagnostic;
+pub mod exit_status;
 pub mod fingerprint;
 #[cfg(feature = "cli")]
 pub mod local_time;

@@ -1,4 +1,4 @@
-//! group_file
+//! From files to tables: finds group files and their drop-ins, reads them, and parses TOML with locations.
 
 pub mod discover;
 pub mod document;

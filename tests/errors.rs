@@ -111,7 +111,7 @@ impl Case {
         let version = first.strip_prefix("#: systemd ").and_then(|rest| rest.split('\n').next()?.trim().parse().ok());
         let systemd = version.map_or(Systemd::NEWEST, |version| Systemd { version });
         for group in &mut outcome.groups {
-            let left_out = group.source.as_ref().map(|source| model::left_out(source, systemd));
+            let left_out = group.source.as_ref().map(|source| model::unsupported(source, systemd));
             group.diagnostics.extend(left_out.unwrap_or_default());
             group.diagnostics.sort();
         }

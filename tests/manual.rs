@@ -86,7 +86,7 @@ fn every_key_that_is_a_directive_says_which_and_since_when() {
     assert!(members.len() < entries.len());
     let mut wrong = Vec::new();
     for key in keys::KEYS {
-        let Some((section, directive, _)) = key.directive else { continue };
+        let Some((section, directive)) = key.directive else { continue };
         let said = members.iter().find(|entry| entry.words.iter().any(|word| word == key.name));
         let text = said.map_or("", |entry| &entry.text);
         let since = directives::since(section, directive).unwrap_or(0);
@@ -356,7 +356,7 @@ fn the_table_of_keys_has_each_key_with_its_directive() {
     let known: BTreeSet<_> = keys::KEYS.iter().map(|key| row_of(key.name, &["-directory-mode"])).collect();
     assert_eq!(names(&table), known);
     for key in keys::KEYS {
-        let Some((_, directive, _)) = key.directive else { continue };
+        let Some((_, directive)) = key.directive else { continue };
         let [_, written, _] = table.iter().find(|[name, ..]| name == key.name).unwrap();
         assert_eq!(*written, format!("{directive}="), "{}", key.name);
     }

@@ -13,7 +13,7 @@ const ROOMS: [(&str, &str); 16] = [
     ("model", "basic unit notify group_file"),
     ("generate", "basic unit model"),
     ("state", "basic unit group_file"),
-    ("manager", "basic model"),
+    ("manager", "basic"),
     ("generator", "basic unit group_file model generate state"),
     ("change/observe", "basic unit notify group_file model generate state manager generator"),
     ("change/plan", "basic unit model change/observe"),

@@ -162,6 +162,11 @@ impl Diagnostics {
         }
     }
 
+    /// The value; an error is added.
+    pub fn ok<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|diagnostic| self.push(diagnostic)).ok()
+    }
+
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Diagnostics) {
         other.list.into_iter().for_each(|diagnostic| self.push(diagnostic));

@@ -27,8 +27,8 @@ fn argv(words: &str) -> Argv {
     words.split(' ').map(text).collect()
 }
 
-fn span(text: &str) -> Span {
-    Span { text: text.to_owned().into(), value: crate::basic::time_span::parse(text).unwrap() }
+fn span(text: &str) -> TimeSpan {
+    TimeSpan { text: text.to_owned().into(), value: crate::basic::time_span::parse(text).unwrap() }
 }
 
 fn name(text: &str) -> ProcessName {
@@ -73,7 +73,7 @@ fn service(exec: &str) -> Service {
 
 fn process(exec: &str) -> Process {
     Process {
-        place: place(),
+        location: place(),
         hold: false,
         start: Start::Auto,
         service: service(exec),
@@ -102,7 +102,7 @@ fn step(exec: &str) -> Setup {
     service.ready = Ready::Oneshot;
     service.restart = Restart::No;
     service.directives = vec![directive(Section::Service, "Restart", "no")];
-    Setup { place: place(), service, after: vec![], gated_by: vec![], after_units: vec![] }
+    Setup { location: place(), service, after: vec![], gated_by: vec![], after_units: vec![] }
 }
 
 /// The group `shop` with these processes.
@@ -111,7 +111,7 @@ fn group(processes: Vec<(&str, Process)>) -> Group {
         name: GroupName::new("shop").unwrap(),
         scope: Scope::System,
         files: vec!["/etc/copse/shop.toml".into()],
-        place: place(),
+        location: place(),
         description: None,
         documentation: vec![],
         wanted_by: vec![],

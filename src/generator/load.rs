@@ -110,10 +110,10 @@ impl Checks {
         if outcome.static_target && !wanted_by.is_empty() {
             let wanting = self.installed.wanting(&target);
             let left = wanted_by.iter().find(|unit| !wanting.contains(unit));
-            let written = || model::place_of(outcome.source.as_ref()?, &[], &["wanted-by"]);
-            let diagnostic = left
-                .zip(outcome.group.as_ref())
-                .map(|(unit, group)| wanted_otherwise(written().unwrap_or_else(|| group.place.clone()), &target, unit));
+            let written = || model::location_of(outcome.source.as_ref()?, &[], &["wanted-by"]);
+            let diagnostic = left.zip(outcome.group.as_ref()).map(|(unit, group)| {
+                wanted_otherwise(written().unwrap_or_else(|| group.location.clone()), &target, unit)
+            });
             diagnostic.into_iter().for_each(|diagnostic| outcome.diagnostics.push(diagnostic));
         }
         outcome.diagnostics.sort();
@@ -184,15 +184,17 @@ impl Checks {
             let below =
                 || self.directories.range(format!("{path}/")..).next().filter(|(other, _)| is_below(other, path));
             let met = above.filter_map(|above| self.directories.get_key_value(above)).next().or_else(below);
-            let Some((other, (file, _))) = met.filter(|(_, (_, stays))| !(*stays && directory.stays)) else { continue };
-            let place = model::place_of(source, &directory.table(), &["runtime-directory"]);
-            let place = place.or_else(|| model::place_of(source, &["defaults"], &["runtime-directory"]));
-            let place = place.unwrap_or_else(|| group.place.clone());
+            let Some((other, (file, _))) = met.filter(|(_, (_, stays))| !(*stays && directory.preserved)) else {
+                continue;
+            };
+            let place = model::location_of(source, &directory.table(), &["runtime-directory"]);
+            let place = place.or_else(|| model::location_of(source, &["defaults"], &["runtime-directory"]));
+            let place = place.unwrap_or_else(|| group.location.clone());
             outcome.diagnostics.push(same_directory(place, group.scope, path, other, file));
         }
         let file: Arc<Path> = outcome.path.as_path().into();
         for directory in own {
-            self.directories.entry(directory.path).or_insert_with(|| (Arc::clone(&file), directory.stays));
+            self.directories.entry(directory.path).or_insert_with(|| (Arc::clone(&file), directory.preserved));
         }
     }
 }
@@ -242,13 +244,13 @@ fn read(found: FoundGroup, context: &Context) -> GroupOutcome {
 
 /// Where the process or setup step of `unit` is defined.
 fn place<'g>(group: &'g Group, unit: &str) -> &'g SourceLocation {
-    let processes = group.processes.iter().map(|(name, process)| (name, &process.place));
-    let setup = group.setup.iter().map(|(name, setup)| (name, &setup.place));
+    let processes = group.processes.iter().map(|(name, process)| (name, &process.location));
+    let setup = group.setup.iter().map(|(name, setup)| (name, &setup.location));
     let of = |process| unit.strip_prefix(name::stem(&group.name, process).as_str());
     processes
         .chain(setup)
         .find(|(process, _)| of(process).is_some_and(|rest| rest.starts_with(['@', '.'])))
-        .map_or(&group.place, |(_, place)| place)
+        .map_or(&group.location, |(_, place)| place)
 }
 
 /// Runs `work` for the group file at `path`. A panic, which is a bug in copse, becomes a diagnostic, so that it does not

@@ -46,7 +46,7 @@ pub(super) fn message(diagnostics: &Diagnostics) -> String {
 
 /// A file of a group that could not be written.
 pub(super) fn unwritten(outcome: &GroupOutcome, failure: Failure) -> Diagnostic {
-    let place = outcome.group.as_ref().map(|group| At::Location(group.place.clone()));
+    let place = outcome.group.as_ref().map(|group| At::Location(group.location.clone()));
     let at = place.unwrap_or_else(|| At::Path(outcome.path.clone()));
     let (code, message) = match failure.error {
         None => (Code::Clash, format!("`{}` of another generator already exists, not overwriting", failure.path)),

@@ -1,7 +1,7 @@
-//! Follows links at every level, inside `$COPSE_ROOT`, and sees who else may write on the way.
+//! Follows links at every level, inside `$COPSE_ROOT`, and finds what users other than root can write on the way.
 //!
-//! The kernel would follow them as well, but out of the root (an absolute link in an image means the image's file),
-//! and without telling which directories it passed: whoever may write one of those may put another file in place.
+//! The kernel would follow them too, but out of the root (an absolute link in an image means the image's file), and
+//! without telling which directories it passed: a user who can write one of them can replace the file.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -13,37 +13,36 @@ use rustix::io::Errno;
 
 use crate::basic::scope::{Directories, Scope};
 
-/// As many as the kernel follows (path_resolution(7)).
+/// The kernel's MAXSYMLINKS (path_resolution(7)).
 const LINKS_MAX: u32 = 40;
 
 /// Why a path leads to no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// A link to `/dev/null`: hidden on purpose.
+    /// A link to `/dev/null`.
     Mask,
-    /// It isn't there, and no link was involved.
+    /// The path does not exist, and no link was followed.
     Missing,
-    /// A link leads to this path, which isn't there.
+    /// A link leads to this path, which does not exist.
     Dangling(PathBuf),
-    /// More than 40 links: a circle.
+    /// More than [`LINKS_MAX`] links.
     Loop,
-    /// Anything else, at this path.
+    /// Any other error, at this path.
     Error(PathBuf, Errno),
 }
 
-/// Where a path leads.
+/// The end of a path.
 #[derive(Debug, Clone)]
 pub struct Chased {
-    /// The path on this machine, the root in front, without any link.
+    /// On this machine: below the root, without links.
     pub path: PathBuf,
-    /// What is there.
     pub kind: FileType,
-    /// The first thing on the way that others may write, in words.
+    /// What users other than root can write on the way, the first found: "`/srv` is writable by all users (mode 0777)".
     pub writable: Option<String>,
 }
 
-/// Who may write: root; and below `$COPSE_ROOT` whoever may write that directory itself, for they can do there
-/// what they like anyway (an image built by an ordinary user).
+/// Who may write: root, and below `$COPSE_ROOT` every user who may write that directory itself (of an image that an
+/// ordinary user builds, for example).
 #[derive(Debug, Clone, Copy)]
 pub struct Trust {
     owner: u32,
@@ -52,59 +51,55 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// `None` in user scope, where the user's files are the user's affair.
+    /// `None` in user scope, where the files belong to the user.
     pub fn of(directories: &Directories) -> Option<Self> {
         if directories.scope == Scope::User {
             return None;
         }
-        let nobody = Self { owner: 0, group: None, others: false };
-        let Some(stat) = directories.root.as_ref().and_then(|root| rustix::fs::stat(root).ok()) else {
-            return Some(nobody);
+        let root = Self { owner: 0, group: None, others: false };
+        let Some(stat) = directories.root.as_ref().and_then(|path| rustix::fs::stat(path).ok()) else {
+            return Some(root);
         };
         let mode = Mode::from_raw_mode(stat.st_mode);
         let group = mode.contains(Mode::WGRP).then_some(stat.st_gid);
         Some(Self { owner: stat.st_uid, group, others: mode.contains(Mode::WOTH) })
     }
 
-    /// Says in words who else may write, or replace, what `stat` is about.
+    /// How another user can write or replace the file that `stat` describes.
     pub fn writable(&self, path: &Path, stat: &Stat) -> Option<String> {
         let mode = Mode::from_raw_mode(stat.st_mode);
         let kind = FileType::from_raw_mode(stat.st_mode);
         let path = path.display();
         if stat.st_uid != 0 && stat.st_uid != self.owner {
-            return Some(format!("`{path}` belongs to user {}", stat.st_uid));
+            return Some(format!("`{path}` is owned by user {}", stat.st_uid));
         }
-        // Nobody writes a link; and in a sticky directory (/tmp) nobody replaces what belongs to another.
+        // Links are never written, and in a sticky directory (/tmp) only the owner can replace a file.
         if kind == FileType::Symlink || (kind == FileType::Directory && mode.contains(Mode::SVTX)) {
             return None;
         }
         let group = mode.contains(Mode::WGRP) && self.group != Some(stat.st_gid);
         let others = mode.contains(Mode::WOTH) && !self.others;
         (group || others).then(|| {
-            let who = if others { "everybody".to_owned() } else { format!("group {}", stat.st_gid) };
-            format!("`{path}` can be written by {who} (mode {:04o})", mode.bits() & 0o7777)
+            let users = if others { "all users".to_owned() } else { format!("group {}", stat.st_gid) };
+            format!("`{path}` is writable by {users} (mode {:04o})", mode.bits() & 0o7777)
         })
     }
 }
 
-/// Follows paths, and remembers what it saw of directories.
+/// Follows paths, and caches what it finds about directories.
 pub struct Chaser<'a> {
     directories: &'a Directories,
-    /// Whom to trust; `None` where that doesn't matter.
+    /// `None` if every writer is trusted.
     pub trust: Option<Trust>,
     seen: HashMap<PathBuf, Option<String>>,
 }
 
 impl<'a> Chaser<'a> {
-    /// With the root and the scope of `directories`.
     pub fn new(directories: &'a Directories) -> Self {
         Self { directories, trust: Trust::of(directories), seen: HashMap::new() }
     }
 
-    /// Follows the absolute `path` (without the root) to its end.
-    ///
-    /// # Errors
-    /// Where it leads to no file, or is hidden by a link to `/dev/null`.
+    /// Follows the absolute `path`, which is without the root, to its end.
     pub fn chase(&mut self, path: &Path) -> Result<Chased, Stop> {
         let mut walk = Walk { left: VecDeque::new(), at: PathBuf::from("/"), links: 0 };
         walk.prepend(path);
@@ -116,7 +111,7 @@ impl<'a> Chaser<'a> {
                 continue;
             }
             let next = walk.at.join(&name);
-            // Whether or not the root has one, or even a /dev: an image often hasn't.
+            // Also if the root has no /dev, as an image often has none.
             let null = next == Path::new("/dev/null") && walk.left.is_empty();
             if null || (next == Path::new("/dev") && walk.left.iter().eq(["null"])) {
                 return Err(Stop::Mask);
@@ -126,7 +121,7 @@ impl<'a> Chaser<'a> {
             kind = FileType::from_raw_mode(stat.st_mode);
             let finding = match kind {
                 FileType::Directory => self.directory(&next, &stat),
-                // The final file itself is judged by whoever opens it: it may be another one by then.
+                // The final file is checked once it is open: it may have been replaced by then.
                 FileType::Symlink => self.trust.and_then(|trust| trust.writable(&next, &stat)),
                 _ => None,
             };

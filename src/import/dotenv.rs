@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::lines;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation};
-use crate::model::{LONGEST_WORD, is_variable};
+use crate::model::{LONGEST_ARGUMENT, is_variable};
 use crate::unit::environment_file::can_hold;
 
 /// A variable that systemd accepts, with a value that an environment file can hold.
@@ -112,7 +112,7 @@ fn assignment(line: &str) -> Result<Option<(&str, String)>, String> {
     let (name, value) = (name.trim(), value(written));
     let reason = if !is_variable(name) {
         format!("`{name}` is not a variable name (letters, digits and `_`)")
-    } else if !can_hold(&value) || name.len() + 1 + value.len() >= LONGEST_WORD {
+    } else if !can_hold(&value) || name.len() + 1 + value.len() >= LONGEST_ARGUMENT {
         format!("the value of `{name}` does not fit into an environment")
     } else {
         return Ok(Some((name, value)));

@@ -48,7 +48,7 @@ pub fn read(file: &Arc<SourceFile>) -> (Vec<ProcfileLine>, Diagnostics) {
         let reason = match line.split_once(':').filter(|(name, _)| is_name(name)) {
             None => "not `NAME: COMMAND`, ignoring the line, as foreman does".to_owned(),
             Some((name, command)) if command.trim().is_empty() => format!("`{name}` has no command, ignoring the line"),
-            Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_WORD => {
+            Some((name, command)) if command.contains('\0') || command.len() >= model::LONGEST_ARGUMENT => {
                 format!("the command of `{name}` has a NUL or is too long to be executed, ignoring the line")
             }
             Some((name, command)) => {

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use super::state::UnitResult;
-use crate::basic::signal;
-use crate::model::parse::grammar;
+use crate::basic::{exit_status, signal};
 
 /// How a main process ended (`ExecMainCode=` and `ExecMainStatus=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,14 +81,7 @@ impl Cause {
 
 /// The name of an exit status that systemd gives a process that it could not set up.
 fn name_of_systemds(status: i32) -> Option<&'static str> {
-    const FIRST: i32 = 200;
-    const LAST: i32 = 244;
-    const UNUSED: [i32; 2] = [223, 234];
-    if !(FIRST..=LAST).contains(&status) || UNUSED.contains(&status) {
-        return None;
-    }
-    let index = (FIRST..status).filter(|status| !UNUSED.contains(status)).count();
-    grammar::STATUSES.iter().copied().skip_while(|name| *name != "CHDIR").nth(index)
+    exit_status::name(status).filter(|_| (200..=244).contains(&status))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! model/check
+//! Checks across the processes of a group, and questions about files whose group may not be valid.
 
+pub(crate) mod directories;
 pub(crate) mod locate;
 pub(crate) mod ports;
 pub(crate) mod probes;

@@ -1,29 +1,27 @@
-//! The JSON Schema of group files, for editors: made of the tables that files are read with, so that it can't say
-//! anything else, and of the manual, so that it needn't be said twice.
+//! The JSON Schema of group files, for editors: from the tables that files are read with, and the manual.
 //!
-//! An editor shows with it which keys there are, and marks a wrong key or type while it is typed. It never refuses what
-//! `copse check` takes; that knows much more (names, grammars, combinations). Drop-ins are read with it as well, so no
-//! key is required. It is of draft 7, which the language servers for TOML read.
+//! An editor lists the keys with it, and marks a wrong key or type while it is typed. It accepts every file that
+//! `copse check` accepts, which checks much more (names, grammars, combinations). It is for drop-ins too, so no key is
+//! required. It is of draft 7, which the language servers for TOML read.
 
 mod manual;
 
 use serde_json::{Map, Value, json};
 
+use self::manual::Manual;
 use super::parse::grammar::CAPABILITIES;
-use super::parse::{pass_through, probe, units};
+use super::parse::{instances, pass_through, probe, units};
 use crate::basic::signal;
 use crate::group_file::keys;
-use crate::group_file::keys::{Key, Kind, Shape};
+use crate::group_file::keys::{Key, KeyKind};
 use crate::unit::Section;
 use crate::unit::directives;
 
-use self::manual::Manual;
-
-/// The tables that keys of members stand in: the name of their schema, the bit of [`Key::places`], and their header.
+/// The tables that keys of members stand in: the name of their schema, and the bit of [`Key::places`].
 const PLACES: [(&str, u8); 4] =
     [("process", keys::PROCESS), ("setup", keys::SETUP), ("instance", keys::INSTANCE), ("defaults", keys::DEFAULTS)];
 
-/// The sections that directives can be passed through to, each with the name of its schema.
+/// The sections that directives can be passed through to.
 const SECTIONS: [Section; 5] = [Section::Unit, Section::Service, Section::Socket, Section::Timer, Section::Slice];
 
 /// The schema, as text that ends in a newline. The same for every scope and version of systemd.
@@ -37,7 +35,7 @@ fn schema() -> Value {
     let mut definitions = Map::new();
     for (name, place) in PLACES {
         let keys = keys::KEYS.iter().filter(|key| key.places & place != 0);
-        let described = |key: &Key| with_description(shape(key.shape), manual.member(key.name).to_owned());
+        let described = |key: &Key| with_description(kind(key.kind), manual.member(key.name).to_owned());
         let properties = keys.map(|key| (key.name.to_owned(), described(key))).collect();
         definitions.insert(name.to_owned(), table(properties));
     }
@@ -45,10 +43,9 @@ fn schema() -> Value {
         definitions.insert(section.text().to_owned(), directives(section));
     }
     definitions.insert("directive".to_owned(), directive());
-    let group = keys::GROUP.iter().map(|(name, form)| {
-        let described = with_description(shape(*form), manual.group(name).to_owned());
-        ((*name).to_owned(), described)
-    });
+    let group = keys::GROUP
+        .iter()
+        .map(|(name, key_kind)| ((*name).to_owned(), with_description(kind(*key_kind), manual.group(name).to_owned())));
     let mut schema = table(group.collect());
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("copse group file");
@@ -57,14 +54,14 @@ fn schema() -> Value {
     schema
 }
 
-/// A table that holds these keys and no others.
+/// A table with these keys and no others.
 fn table(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 fn with_description(mut schema: Value, description: String) -> Value {
     if !description.is_empty() {
-        // What stands beside a `$ref` isn't read in draft 7.
+        // Draft 7 ignores what is next to a `$ref`.
         if schema.get("$ref").is_some() {
             schema = json!({ "allOf": [schema] });
         }
@@ -73,38 +70,53 @@ fn with_description(mut schema: Value, description: String) -> Value {
     schema
 }
 
-fn shape(shape: Shape) -> Value {
-    let texts = || one_or_many(json!({ "type": "string" }));
-    match shape {
-        Shape::Is(kind) => self::kind(kind),
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Texts | Shape::Command => texts(),
-        Shape::Commands => json!({
+fn kind(kind: KeyKind) -> Value {
+    let text = || json!({ "type": "string" });
+    match kind {
+        KeyKind::Span | KeyKind::Size | KeyKind::Tasks | KeyKind::Limit | KeyKind::User => {
+            json!({ "type": ["string", "integer"], "minimum": 0 })
+        }
+        KeyKind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        KeyKind::Percent => json!({ "type": "string", "pattern": "^[0-9]+%$" }),
+        KeyKind::Boolean => json!({ "type": "boolean" }),
+        KeyKind::Mode => json!({ "type": "string", "pattern": "^[0-7]{3,5}$" }),
+        KeyKind::Signal => json!({ "anyOf": [
+            { "enum": signal::NAMES },
+            { "type": "string", "pattern": r"^SIGRTM(IN(\+[0-9]+)?|AX(-[0-9]+)?)$" },
+        ] }),
+        KeyKind::Word(words) => json!({ "enum": words }),
+        KeyKind::Statuses => one_or_many(json!({ "type": ["string", "integer"], "minimum": 0, "maximum": 255 })),
+        KeyKind::Capabilities => one_or_many(json!({ "anyOf": [{ "enum": CAPABILITIES }, text()] })),
+        KeyKind::Units => {
+            let pattern = format!(r"\.({})$", units::UNIT_TYPES.join("|"));
+            one_or_many(json!({ "type": "string", "pattern": pattern }))
+        }
+        KeyKind::Text => text(),
+        KeyKind::Texts | KeyKind::Command => one_or_many(text()),
+        KeyKind::Commands => json!({
             "type": ["string", "array"],
             "items": { "type": ["string", "array"], "items": { "type": "string" } },
         }),
-        Shape::Variables => named(r"^[A-Za-z_][A-Za-z0-9_]*$", &absent_or(json!({ "type": ["string", "integer"] }))),
-        Shape::Credentials => {
-            let either = ["encrypted", "text"].map(|key| (key.to_owned(), json!({ "type": "string" })));
-            let place = json!({ "anyOf": [{ "type": "string" }, table(either.into_iter().collect())] });
-            named(r"^[A-Za-z0-9_.-]+$", &absent_or(place))
+        KeyKind::Variables => named(r"^[A-Za-z_][A-Za-z0-9_]*$", &absent_or(json!({ "type": ["string", "integer"] }))),
+        KeyKind::Credentials => {
+            let either = ["encrypted", "text"].map(|key| (key.to_owned(), text()));
+            let source = json!({ "anyOf": [text(), table(either.into_iter().collect())] });
+            named(r"^[A-Za-z0-9_.-]+$", &absent_or(source))
         }
-        Shape::Instances => json!({ "anyOf": [
-            { "type": "integer", "minimum": 0, "maximum": super::parse::instances::MOST_INSTANCES },
+        KeyKind::Instances => json!({ "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": instances::MOST_INSTANCES },
             { "enum": ["cpus"] },
-            { "type": "array", "items": { "type": "string" } },
+            { "type": "array", "items": text() },
         ] }),
-        Shape::MaxUnavailable => json!({ "type": ["integer", "string"], "minimum": 1, "pattern": "^[0-9]+%$" }),
-        Shape::Listen => json!({ "anyOf": [texts(), named(NAME, &texts())] }),
-        Shape::Ready => {
-            json!({ "anyOf": [{ "enum": probe::WORDS }, probes(probe::OTHERWISE)] })
-        }
-        Shape::Health => probes(probe::HEALTH),
-        Shape::Settled => probes(&[]),
-        Shape::Directives(section) => json!({ "$ref": format!("#/definitions/{}", section.text()) }),
-        Shape::Keys(place) => of_place(place),
-        Shape::Named(keys::INSTANCE) => named("", &of_place(keys::INSTANCE)),
-        Shape::Named(place) => named(NAME, &of_place(place)),
+        KeyKind::MaxUnavailable => json!({ "type": ["integer", "string"], "minimum": 1, "pattern": "^[0-9]+%$" }),
+        KeyKind::Listen => json!({ "anyOf": [one_or_many(text()), named(NAME, &one_or_many(text()))] }),
+        KeyKind::Ready => json!({ "anyOf": [{ "enum": probe::WORDS }, probes(probe::READY)] }),
+        KeyKind::Health => probes(probe::HEALTH),
+        KeyKind::Settled => probes(&[]),
+        KeyKind::Directives(section) => json!({ "$ref": format!("#/definitions/{}", section.text()) }),
+        KeyKind::Keys(place) => of_place(place),
+        KeyKind::Named(keys::INSTANCE) => named("", &of_place(keys::INSTANCE)),
+        KeyKind::Named(place) => named(NAME, &of_place(place)),
     }
 }
 
@@ -116,7 +128,7 @@ fn of_place(place: u8) -> Value {
     json!({ "$ref": format!("#/definitions/{name}") })
 }
 
-/// A table whose keys are names that match `pattern`.
+/// A table with names that match `pattern`.
 fn named(pattern: &str, of: &Value) -> Value {
     json!({ "type": "object", "patternProperties": { pattern: of }, "additionalProperties": false })
 }
@@ -125,44 +137,21 @@ fn one_or_many(one: Value) -> Value {
     json!({ "anyOf": [one, { "type": "array", "items": one }] })
 }
 
-/// In a drop-in, `false` takes an entry away.
+/// In a drop-in, `false` removes an entry.
 fn absent_or(entry: Value) -> Value {
     json!({ "anyOf": [entry, { "enum": [false] }] })
-}
-
-fn kind(kind: Kind) -> Value {
-    match kind {
-        Kind::Span | Kind::Size | Kind::Tasks | Kind::Limit => json!({ "type": ["string", "integer"], "minimum": 0 }),
-        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        Kind::Percent => json!({ "type": "string", "pattern": "^[0-9]+%$" }),
-        Kind::Boolean => json!({ "type": "boolean" }),
-        Kind::Mode => json!({ "type": "string", "pattern": "^[0-7]{3,5}$" }),
-        Kind::Signal => json!({ "anyOf": [
-            { "enum": signal::NAMES },
-            { "type": "string", "pattern": r"^SIGRTM(IN(\+[0-9]+)?|AX(-[0-9]+)?)$" },
-        ] }),
-        Kind::Word(words) => json!({ "enum": words }),
-        Kind::Statuses => one_or_many(json!({ "type": ["string", "integer"], "minimum": 0, "maximum": 255 })),
-        Kind::Capabilities => one_or_many(json!({ "anyOf": [{ "enum": CAPABILITIES }, { "type": "string" }] })),
-        Kind::Units => {
-            let suffixes: Vec<&str> = units::UNIT_SUFFIXES.iter().map(|suffix| &suffix[1..]).collect();
-            let pattern = format!(r"\.({})$", suffixes.join("|"));
-            one_or_many(json!({ "type": "string", "pattern": pattern }))
-        }
-        Kind::User => json!({ "type": ["string", "integer"], "minimum": 0 }),
-    }
 }
 
 /// A table of probes, and these keys.
 fn probes(others: &[&str]) -> Value {
     let form = |key: &str| match key {
-        "fd" => kind(Kind::Integer(probe::FD.0, probe::FD.1)),
-        "failures" => kind(Kind::Integer(probe::FAILURES_RANGE.0, probe::FAILURES_RANGE.1)),
-        "interval-sec" => kind(Kind::Span),
+        "fd" => kind(KeyKind::Integer(probe::FD.0, probe::FD.1)),
+        "failures" => kind(KeyKind::Integer(probe::FAILURES_RANGE.0, probe::FAILURES_RANGE.1)),
+        "interval-sec" => kind(KeyKind::Span),
         "status" => one_or_many(json!({ "type": ["integer", "string"] })),
-        "command" => shape(Shape::Command),
+        "command" => kind(KeyKind::Command),
         "listening" => json!({ "type": ["integer", "string"], "minimum": keys::PORT.0, "maximum": keys::PORT.1 }),
-        _ => shape(Shape::Text),
+        _ => kind(KeyKind::Text),
     };
     table(probe::PROBES.iter().chain(others).map(|key| ((*key).to_owned(), form(key))).collect())
 }
@@ -177,12 +166,11 @@ fn directives(section: Section) -> Value {
         (row.name.to_owned(), with_description(form.clone(), (since + &removed).trim_end().to_owned()))
     });
     let mut schema = table(properties.collect());
-    // For other programs: systemd ignores them.
+    // For other programs: systemd ignores X-.
     schema["patternProperties"] = json!({ "^X-[A-Za-z0-9-]+$": form });
     schema
 }
 
-/// The value of a directive that is passed through.
 fn directive() -> Value {
     one_or_many(json!({ "type": ["string", "number", "boolean"] }))
 }

@@ -1,82 +1,98 @@
-//! What a unit of a group runs with.
+//! The service of a process or setup step.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::{Argv, Directory, Span, Text};
+use super::text::{Argv, DirectoryKind, Text};
+use crate::basic::time_span;
 use crate::unit::Section;
 
-/// What exactly a unit of a process or setup step runs with: `[defaults]`, its table, and its instance's, merged.
+/// What a unit runs with: `[defaults]`, its own table and its instance's, merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// `Description=`; if there is none one is made up from the names.
+    /// `Description=`; without one it is made from the names.
     pub description: Option<String>,
     /// `exec`, or `["/bin/sh", "-c", shell]`.
     pub exec: Argv,
-    /// `exec-start-pre`
     pub exec_start_pre: Vec<Argv>,
-    /// `exec-start-post`
     pub exec_start_post: Vec<Argv>,
-    /// `exec-reload`
     pub exec_reload: Vec<Argv>,
-    /// `exec-stop`
     pub exec_stop: Vec<Argv>,
-    /// `exec-stop-post`
     pub exec_stop_post: Vec<Argv>,
-    /// Names checked; by name.
+    /// By name; the names are checked.
     pub environment: BTreeMap<String, Text>,
-    /// `environment-file`: whether it is optional, and its path.
+    /// `environment-file`: true if it is optional, and its path.
     pub environment_files: Vec<(bool, Text)>,
-    /// `working-directory` (absolute, or `~`).
+    /// Absolute, or `~`.
     pub working_directory: Option<Text>,
-    /// The keys that are directives one to one, checked, in the order of the table of keys, with defaults that are
-    /// promises filled in (`Restart=`, `RestartSec=`, `TimeoutStartSec=`, `TimeoutStopSec=`, `KillMode=`, `StartLimit…=`).
+    /// The keys that are directives one to one, in the order of the table of keys, with defaults that are promises filled
+    /// in (`Restart=`, `RestartSec=`, `TimeoutStartSec=`, `TimeoutStopSec=`, `KillMode=`, `StartLimit…=`).
     pub directives: Vec<Directive>,
-    /// Own directories.
+    /// Its own directories.
     pub directories: Vec<Directory>,
-    /// `ready`
     pub ready: Ready,
-    /// `health`
     pub health: Option<Health>,
-    /// `restart`, which is also among the directives.
+    /// Also among the directives.
     pub restart: Restart,
-    /// `timeout-start-sec`, which is also among the directives.
-    pub timeout_start: Span,
-    /// Whether the group is failed when this gave up.
+    /// Also among the directives.
+    pub timeout_start: TimeSpan,
+    /// True if the group is failed once this service failed permanently.
     pub essential: bool,
-    /// `inputs`
     pub inputs: Vec<Text>,
-    /// `hardening`
     pub hardening: Hardening,
-    /// `credentials`, by name.
+    /// By name.
     pub credentials: BTreeMap<String, Credential>,
     /// `[….service]`, `[….unit]`, `[….socket]`, `[….timer]`.
     pub pass: PassThrough,
 }
 
-/// A line `name=value` of a unit; the value is plain text that holds no control characters: `%` isn't escaped yet.
+/// A checked time span of systemd.time(7), with its text for the unit. An integer is in seconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeSpan {
+    pub text: Cow<'static, str>,
+    pub value: time_span::Span,
+}
+
+impl TimeSpan {
+    /// A default, with its text.
+    pub const fn seconds(text: &'static str, seconds: u64) -> Self {
+        Self { text: Cow::Borrowed(text), value: time_span::Span::Finite(Duration::from_secs(seconds)) }
+    }
+
+    /// No limit.
+    pub const INFINITY: Self = Self { text: Cow::Borrowed("infinity"), value: time_span::Span::Infinity };
+
+    /// The duration, if it is neither zero nor infinite.
+    pub fn positive(&self) -> Option<Duration> {
+        self.value.finite().filter(|duration| !duration.is_zero())
+    }
+}
+
+/// A line `name=value` of a unit. The value is plain text without control characters, with `%` not yet escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
-    /// Its section.
     pub section: Section,
-    /// `RestartSec`
     pub name: &'static str,
-    /// In systemd's grammar.
     pub value: Cow<'static, str>,
 }
 
-/// Whether a shell reads the command: unless it was written with `exec`, the program is a child of the shell.
-pub fn is_shell(argv: &Argv) -> bool {
-    let word = |at: usize| argv.get(at).filter(|word| word.pieces().len() == 1).map(Text::leading);
-    word(0) == Some("/bin/sh") && word(1) == Some("-c")
+/// The directories of one kind, as `RuntimeDirectory=` and its siblings take them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    pub kind: DirectoryKind,
+    /// Relative to the base directory of the kind; in a process they may hold `{instance}`.
+    pub names: Vec<Text>,
+    /// An octal mode.
+    pub mode: Option<Cow<'static, str>>,
 }
 
-/// Pass-through: section → directive → what to do, in the author's order.
+/// Pass-through: section, directive, and what to do, in the author's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PassThrough(pub Vec<(Section, String, Pass)>);
 
-/// What a pass-through value does to copse's own lines of that name.
-/// The texts are in systemd's own grammar and go out as they are; they hold no newline (checked).
+/// What a pass-through value does to copse's own lines of that name. The texts are in systemd's grammar, without newlines,
+/// and are written unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pass {
     /// A scalar: replaces copse's lines.
@@ -87,22 +103,25 @@ pub enum Pass {
     Reset(Vec<String>),
 }
 
-/// `restart`, in systemd's words.
+impl Pass {
+    /// The lines that it writes.
+    pub fn lines(&self) -> &[String] {
+        match self {
+            Self::Replace(line) => std::slice::from_ref(line),
+            Self::Add(lines) | Self::Reset(lines) => lines,
+        }
+    }
+}
+
+/// `restart`: the values of `Restart=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// `no`
     No,
-    /// `on-success`
     OnSuccess,
-    /// `on-failure`
     OnFailure,
-    /// `on-abnormal`
     OnAbnormal,
-    /// `on-watchdog`
     OnWatchdog,
-    /// `on-abort`
     OnAbort,
-    /// `always`
     Always,
 }
 
@@ -111,30 +130,30 @@ pub enum Restart {
 pub enum Ready {
     /// Its program was executed.
     Exec,
-    /// It says `READY=1`.
+    /// It sends `READY=1`.
     Notify,
-    /// It ended well; stays active when auto (`RemainAfterExit=`).
+    /// It exited successfully; it stays active if it is started with the group (`RemainAfterExit=`).
     Oneshot,
     /// It took this name on the bus.
     Dbus(String),
     /// It forked and wrote this file.
     PidFile(Text),
-    /// All of these hold.
+    /// All of these succeed.
     Probe(Vec<Probe>),
 }
 
 /// A probe for copse-notify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
-    /// `HOST:PORT` accepts.
+    /// `HOST:PORT` accepts a connection.
     Tcp(Text),
-    /// A socket at this path (or `@abstract`) accepts.
+    /// A socket at this path (or `@abstract`) accepts a connection.
     Unix(Text),
     /// The URL answers with one of these statuses (`200-399`; empty: the default).
     Http(Text, Vec<String>),
     /// The file exists.
     File(Text),
-    /// The command exits 0.
+    /// The command exits with 0.
     Command(Argv),
     /// The program writes a newline to this descriptor.
     Fd(u32),
@@ -145,31 +164,29 @@ pub enum Probe {
 /// `health`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// All must hold.
+    /// All must succeed.
     pub probes: Vec<Probe>,
-    /// `interval-sec`
-    pub interval: Span,
-    /// `failures` tolerated in a row.
+    pub interval: TimeSpan,
+    /// The number of failures in a row that stops the watchdog pings.
     pub failures: u32,
 }
 
 /// `hardening`: a profile of sandboxing directives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hardening {
-    /// Nothing is fenced.
     None,
-    /// What no ordinary service misses.
+    /// Restricts what an ordinary service does not use.
     Basic,
-    /// What a network service that writes only its own directories needs.
+    /// Leaves what a network service needs that writes only its own directories.
     Strict,
 }
 
-/// Where a credential comes from.
+/// The source of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// `LoadCredential=NAME:PATH`; also a bare credstore name (249+: `LoadCredential=NAME`… see systemd.exec(5)).
+    /// `LoadCredential=NAME:PATH`; also the bare name of a credential in the store (systemd.exec(5)).
     Load(Text),
-    /// `LoadCredentialEncrypted=NAME:PATH` (250+)
+    /// `LoadCredentialEncrypted=NAME:PATH`
     Encrypted(Text),
     /// `SetCredential=NAME:TEXT`
     Text(String),

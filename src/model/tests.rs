@@ -1,10 +1,14 @@
-//! What group files mean, on the examples of the manual; mistakes have their cases under `tests/errors/`.
+//! Group files that are read; errors have their cases in `tests/errors/`.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::*;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
+use crate::basic::scope::Scope;
 use crate::group_file::discover::Source;
+use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
 fn file(path: &str, text: &str) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: PathBuf::from(path), text: text.to_owned() })
@@ -100,7 +104,7 @@ fn a_drop_in_merges_key_by_key_and_can_take_a_process_out() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let found = lines(
         "foo = 1\n[process.a]\nexec = \"/bin/x\"\nafter = [\"b\"]\nMemoryLow = \"1G\"\n[process.b]\nexec = 'sh -c \"x\"'\nafter = [\"a\"]\nwanted-by = []\n",
     );
@@ -206,4 +210,21 @@ fn an_instance_may_be_described_that_is_not_there_here() {
     let count = |process: &str| group.processes[&name(process)].instances.as_ref().map(BTreeMap::len);
     assert_eq!((count("a"), count("b")), (Some(4), Some(2)));
     assert!(lines("[process.a]\nexec = \"/bin/a\"\ninstances = 2\ninstance.3.nice = 1")[0].contains("no instance `3`"));
+}
+
+#[test]
+fn percentages_of_instances() {
+    for (text, of, expected) in [
+        ("1", 4, Some(1)),
+        ("3", 4, Some(3)),
+        ("50%", 4, Some(2)),
+        ("10%", 4, Some(1)),
+        ("100%", 4, Some(4)),
+        ("0", 4, None),
+        ("0%", 4, None),
+        ("101%", 4, None),
+        ("x", 4, None),
+    ] {
+        assert_eq!(Percentage::parse(text).map(|share| share.of(of)), expected, "{text}");
+    }
 }

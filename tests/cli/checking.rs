@@ -15,7 +15,7 @@ fn check_says_everything_about_all_groups_at_once() {
     assert_data_eq!(
         ran.stdout,
         str![[r#"
-warning[not-wanted]: the group is after `network-online.target`, but doesn't want it: where nothing else does, it is never reached and not waited for
+warning[not-wanted]: the group is ordered after `network-online.target` but does not pull it in, so the ordering may have no effect
  --> /etc/copse/shop.toml:1:9
   |
 1 | after = ["network-online.target"]
@@ -23,7 +23,7 @@ warning[not-wanted]: the group is after `network-online.target`, but doesn't wan
   |
   = help: add `wants = ["network-online.target"]`
 
-error[unknown-key]: a group has no key `descripton`
+error[unknown-key]: unknown group key `descripton`
  --> /etc/copse/web.toml:1:1
   |
 1 | descripton = "Web"
@@ -31,7 +31,7 @@ error[unknown-key]: a group has no key `descripton`
   |
   = help: did you mean `description`?
 
-error[unknown-key]: there is no key `MemorySwapMax` in `[process.web]`
+error[unknown-key]: unknown key `MemorySwapMax` in `[process.web]`
  --> /etc/copse/web.toml:5:1
   |
 5 | MemorySwapMax = "1G"
@@ -55,9 +55,9 @@ fn check_in_one_line_each() {
     assert_data_eq!(
         ran.stdout,
         str![[r#"
-/etc/copse/shop.toml:1:9: warning[not-wanted]: the group is after `network-online.target`, but doesn't want it: where nothing else does, it is never reached and not waited for; add `wants = ["network-online.target"]`
-/etc/copse/web.toml:1:1: error[unknown-key]: a group has no key `descripton`; did you mean `description`?
-/etc/copse/web.toml:5:1: error[unknown-key]: there is no key `MemorySwapMax` in `[process.web]`; write it as a directive: [process.web.service] MemorySwapMax = "1G"
+/etc/copse/shop.toml:1:9: warning[not-wanted]: the group is ordered after `network-online.target` but does not pull it in, so the ordering may have no effect; add `wants = ["network-online.target"]`
+/etc/copse/web.toml:1:1: error[unknown-key]: unknown group key `descripton`; did you mean `description`?
+/etc/copse/web.toml:5:1: error[unknown-key]: unknown key `MemorySwapMax` in `[process.web]`; write it as a directive: [process.web.service] MemorySwapMax = "1G"
 
 "#]]
         .raw()
@@ -72,8 +72,8 @@ fn check_for_programs() {
     assert_data_eq!(
         ran.stdout.clone(),
         str![[r#"
-{"code":"unknown-key","column":1,"end":{"column":11,"line":1},"file":"/etc/copse/web.toml","help":"did you mean `description`?","line":1,"message":"a group has no key `descripton`","related":[],"severity":"error"}
-{"code":"unknown-key","column":1,"end":{"column":14,"line":5},"file":"/etc/copse/web.toml","help":"write it as a directive:\n[process.web.service]\nMemorySwapMax = \"1G\"","line":5,"message":"there is no key `MemorySwapMax` in `[process.web]`","related":[],"severity":"error"}
+{"code":"unknown-key","column":1,"end":{"column":11,"line":1},"file":"/etc/copse/web.toml","help":"did you mean `description`?","line":1,"message":"unknown group key `descripton`","related":[],"severity":"error"}
+{"code":"unknown-key","column":1,"end":{"column":14,"line":5},"file":"/etc/copse/web.toml","help":"write it as a directive:\n[process.web.service]\nMemorySwapMax = \"1G\"","line":5,"message":"unknown key `MemorySwapMax` in `[process.web]`","related":[],"severity":"error"}
 
 "#]]
         .raw()
@@ -92,7 +92,7 @@ fn colours_are_for_terminals_or_for_who_asks() {
     assert_data_eq!(
         coloured.lines().take(3).collect::<Vec<_>>().join("\n").replace('\u{1b}', "ESC"),
         str![[r#"
-ESC[1mESC[91merror[unknown-key]ESC[0mESC[1m: a group has no key `descripton`ESC[0m
+ESC[1mESC[91merror[unknown-key]ESC[0mESC[1m: unknown group key `descripton`ESC[0m
  ESC[1mESC[94m--> ESC[0m/etc/copse/web.toml:1:1
   ESC[1mESC[94m|ESC[0m
 "#]]

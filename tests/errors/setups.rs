@@ -43,14 +43,14 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_directory_where_a_group_file_should_be",
         code: Code::Unreadable,
-        line: "/etc/copse/web.toml: error[unreadable]: this is a directory, where a group file should be",
+        line: "/etc/copse/web.toml: error[unreadable]: expected a regular file, found a directory",
         make: |copse| fs::create_dir(copse.join("web.toml")),
         by: By::Reading,
     },
     Setup {
         name: "a_loop_of_links",
         code: Code::DanglingLink,
-        line: "/etc/copse/web.toml: warning[dangling-link]: a link that leads round in a circle",
+        line: "/etc/copse/web.toml: warning[dangling-link]: the links form a loop",
         make: |copse| {
             symlink("round", copse.join("web.toml"))?;
             symlink("web.toml", copse.join("round"))
@@ -60,7 +60,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_fifo_where_a_group_file_should_be",
         code: Code::Unreadable,
-        line: "/etc/copse/web.toml: error[unreadable]: this is a FIFO, where a group file should be",
+        line: "/etc/copse/web.toml: error[unreadable]: expected a regular file, found a FIFO",
         make: |copse| {
             let mode = rustix::fs::Mode::from_raw_mode(0o644);
             Ok(rustix::fs::mknodat(CWD, copse.join("web.toml"), FileType::Fifo, mode, 0)?)
@@ -70,21 +70,21 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_file_of_50_megabytes",
         code: Code::TooLarge,
-        line: "/etc/copse/web.toml: error[too-large]: larger than 4 MiB: this can't be a group file",
+        line: "/etc/copse/web.toml: error[too-large]: the file is larger than 4 MiB",
         make: |copse| fs::File::create(copse.join("web.toml"))?.set_len(50 << 20),
         by: By::Reading,
     },
     Setup {
         name: "a_binary_file",
         code: Code::NotUtf8,
-        line: "/etc/copse/web.toml: error[not-utf8]: not UTF-8 text: byte 0xff in line 1; save the file as UTF-8",
+        line: "/etc/copse/web.toml: error[not-utf8]: the file is not UTF-8: byte 0xff in line 1; save the file as UTF-8",
         make: |copse| fs::write(copse.join("web.toml"), b"\x7fELF\x02\x01\x01\0\xff\xfe"),
         by: By::Reading,
     },
     Setup {
         name: "a_file_that_everybody_may_write",
         code: Code::Writable,
-        line: "/etc/copse/web.toml: error[writable-by-others]: others than root may write this group file: `/etc/copse/web.toml` can be written by everybody (mode 0666); whoever may write it is root: `chown root` and `chmod go-w` what is named here",
+        line: "/etc/copse/web.toml: error[writable-by-others]: the group file is writable by users other than root: `/etc/copse/web.toml` is writable by all users (mode 0666); run `chown root` and `chmod go-w` on it",
         make: |copse| {
             fs::write(copse.join("web.toml"), GROUP)?;
             fs::set_permissions(copse.join("web.toml"), fs::Permissions::from_mode(0o666))
@@ -94,21 +94,21 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_file_whose_stem_is_no_name",
         code: Code::GroupName,
-        line: "/etc/copse/_web shop.toml: error[group-name]: the stem of the file's name can't be a group's name; a group's name begins with a letter or a digit and holds letters, digits, `_`, `.` and `-`",
+        line: "/etc/copse/_web shop.toml: error[group-name]: the stem of the file name is not a valid group name; use letters, digits, `_`, `.` and `-`, with a letter or a digit first",
         make: |copse| fs::write(copse.join("_web shop.toml"), GROUP),
         by: By::Reading,
     },
     Setup {
         name: "a_link_that_leads_nowhere",
         code: Code::DanglingLink,
-        line: "/etc/copse/web.toml: warning[dangling-link]: a link that leads nowhere: `/nowhere` doesn't exist",
+        line: "/etc/copse/web.toml: warning[dangling-link]: the link points to `/nowhere`, which does not exist",
         make: |copse| symlink("/nowhere/web.toml", copse.join("web.toml")),
         by: By::Reading,
     },
     Setup {
         name: "drop_ins_for_a_group_without_a_file",
         code: Code::NoGroup,
-        line: "/etc/copse/web.toml.d: warning[no-group]: drop-ins for a group that has no file: nothing was read",
+        line: "/etc/copse/web.toml.d: warning[no-group]: the group of these drop-ins has no file, ignoring",
         make: |copse| {
             fs::create_dir(copse.join("web.toml.d"))?;
             fs::write(copse.join("web.toml.d/10-local.toml"), GROUP)

@@ -151,10 +151,10 @@ fn links_that_lead_nowhere_are_warnings() {
     let outcome = stand.run().said(
         0,
         &[
-            "/usr/lib/copse: warning[dangling-link]: a link that leads round in a circle",
-            "/etc/copse/good.toml.d/x.toml: warning[dangling-link]: a link that leads nowhere: `/etc/y` doesn't exist",
-            "/etc/copse/b.toml: warning[dangling-link]: a link that leads nowhere: `/nonexistent` doesn't exist",
-            "/etc/copse/c.toml: warning[dangling-link]: a link that leads round in a circle",
+            "/usr/lib/copse: warning[dangling-link]: the links form a loop",
+            "/etc/copse/good.toml.d/x.toml: warning[dangling-link]: the link points to `/etc/y`, which does not exist",
+            "/etc/copse/b.toml: warning[dangling-link]: the link points to `/nonexistent`, which does not exist",
+            "/etc/copse/c.toml: warning[dangling-link]: the links form a loop",
         ],
     );
     assert!(outcome.has("good.service") && !outcome.has("b.target") && !outcome.has("c.target"));
@@ -170,8 +170,8 @@ fn a_directory_that_is_none_is_an_error_and_the_others_are_read() {
     let outcome = stand.run().said(
         1,
         &[
-            "/usr/lib/copse: error[unreadable]: the directory can't be read: not a directory",
-            "/etc/copse/good.toml.d: error[unreadable]: the directory can't be read: not a directory",
+            "/usr/lib/copse: error[unreadable]: cannot read the directory: not a directory",
+            "/etc/copse/good.toml.d: error[unreadable]: cannot read the directory: not a directory",
         ],
     );
     assert!(outcome.has("other.service") && !outcome.has("good.service"));

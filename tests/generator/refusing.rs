@@ -27,10 +27,10 @@ fn what_is_no_file() {
     let outcome = stand.run().said(
         1,
         &[
-            "/etc/copse/directory.toml: error[unreadable]: this is a directory, where a group file should be",
-            "/etc/copse/fifo.toml: error[unreadable]: this is a FIFO, where a group file should be",
-            "/etc/copse/linked.toml: error[unreadable]: this is a FIFO, where a group file should be",
-            "/etc/copse/socket.toml: error[unreadable]: this is a socket, where a group file should be",
+            "/etc/copse/directory.toml: error[unreadable]: expected a regular file, found a directory",
+            "/etc/copse/fifo.toml: error[unreadable]: expected a regular file, found a FIFO",
+            "/etc/copse/linked.toml: error[unreadable]: expected a regular file, found a FIFO",
+            "/etc/copse/socket.toml: error[unreadable]: expected a regular file, found a socket",
         ],
     );
     assert!(outcome.has("good.service"));
@@ -47,7 +47,8 @@ fn a_device() {
     let kind = rustix::fs::FileType::CharacterDevice;
     let zero = rustix::fs::makedev(1, 5);
     rustix::fs::mknodat(rustix::fs::CWD, stand.path("/etc/copse/zero.toml"), kind, 0o644.into(), zero).unwrap();
-    let outcome = stand.run().said(1, &["/etc/copse/zero.toml: error[unreadable]: this is a device"]);
+    let outcome =
+        stand.run().said(1, &["/etc/copse/zero.toml: error[unreadable]: expected a regular file, found a device"]);
     assert!(outcome.has("good.service"));
 }
 
@@ -67,8 +68,8 @@ fn fifty_megabytes_are_not_read() {
     let outcome = limited.said(
         1,
         &[
-            "/etc/copse/huge.toml: error[too-large]: larger than 4 MiB",
-            "/etc/copse/other.toml.d/huge.toml: error[too-large]: larger than 4 MiB",
+            "/etc/copse/huge.toml: error[too-large]: the file is larger than 4 MiB",
+            "/etc/copse/other.toml.d/huge.toml: error[too-large]: the file is larger than 4 MiB",
         ],
     );
     assert!(outcome.has("good.service") && !outcome.has("other.service"));
@@ -84,11 +85,11 @@ fn what_is_no_text() {
     let outcome = stand.run().said(
         1,
         &[
-            "/etc/copse/binary.toml: error[not-utf8]: not UTF-8 text: byte 0xff in line 3",
-            "/etc/copse/latin.toml: error[not-utf8]: not UTF-8 text: byte 0xe9 in line 1",
+            "/etc/copse/binary.toml: error[not-utf8]: the file is not UTF-8: byte 0xff in line 3",
+            "/etc/copse/latin.toml: error[not-utf8]: the file is not UTF-8: byte 0xe9 in line 1",
             "/etc/copse/nul.toml:3:1: error[syntax]: ",
             "/etc/copse/nul.toml:3:2: error[syntax]: ",
-            "/etc/copse/utf16.toml: error[not-utf8]: not UTF-8 text: byte 0xff in line 1",
+            "/etc/copse/utf16.toml: error[not-utf8]: the file is not UTF-8: byte 0xff in line 1",
         ],
     );
     assert!(outcome.has("good.service"));
@@ -134,13 +135,13 @@ fn what_others_may_write() {
     stand.mode("/tmp", 0o1777);
     stand.link("/tmp/linked.toml", "../srv/linked.toml");
     stand.link("/etc/copse/linked.toml", "/tmp/linked.toml");
-    let others = "error[writable-by-others]: others than root may write this group file:";
+    let others = "error[writable-by-others]: the group file is writable by users other than root:";
     let outcome = stand.run().said(
         1,
         &[
-            &format!("/etc/copse/everybody.toml: {others} `/etc/copse/everybody.toml` can be written by everybody"),
-            &format!("/etc/copse/group.toml: {others} `/etc/copse/group.toml` can be written by group"),
-            &format!("/etc/copse/loose.toml: {others} `/srv/loose` can be written by everybody (mode 0777)"),
+            &format!("/etc/copse/everybody.toml: {others} `/etc/copse/everybody.toml` is writable by all users"),
+            &format!("/etc/copse/group.toml: {others} `/etc/copse/group.toml` is writable by group"),
+            &format!("/etc/copse/loose.toml: {others} `/srv/loose` is writable by all users (mode 0777)"),
         ],
     );
     assert!(outcome.has("good.service") && outcome.has("sticky-a.service") && outcome.has("linked-a.service"));
@@ -148,7 +149,7 @@ fn what_others_may_write() {
     stand.mode("/etc/copse", 0o775);
     let outcome = stand.run();
     assert_eq!(outcome.log.len(), 6, "{:#?}", outcome.log);
-    assert!(outcome.log[1].contains("`/etc/copse` can be written by group"));
+    assert!(outcome.log[1].contains("`/etc/copse` is writable by group"));
     // Not the system's affair in user scope.
     stand.file("/etc/copse/user/mine.toml", simple("mine"));
     stand.mode("/etc/copse/user/mine.toml", 0o666);
@@ -177,13 +178,13 @@ fn what_belongs_to_others() {
     stand.file("/home/folder/x.toml", simple("a"));
     own("/home/folder");
     stand.link("/etc/copse/folder.toml", "/home/folder/x.toml");
-    let others = "error[writable-by-others]: others than root may write this group file:";
+    let others = "error[writable-by-others]: the group file is writable by users other than root:";
     let outcome = stand.run().said(
         1,
         &[
-            &format!("/etc/copse/file.toml: {others} `/etc/copse/file.toml` belongs to user 1234"),
-            &format!("/etc/copse/folder.toml: {others} `/home/folder` belongs to user 1234"),
-            &format!("/etc/copse/link.toml: {others} `/tmp/link` belongs to user 1234"),
+            &format!("/etc/copse/file.toml: {others} `/etc/copse/file.toml` is owned by user 1234"),
+            &format!("/etc/copse/folder.toml: {others} `/home/folder` is owned by user 1234"),
+            &format!("/etc/copse/link.toml: {others} `/tmp/link` is owned by user 1234"),
         ],
     );
     assert!(outcome.has("good.service"));
@@ -228,8 +229,8 @@ fn what_may_not_be_read() {
     let outcome = outcome.said(
         1,
         &[
-            "/usr/lib/copse: error[unreadable]: the directory can't be read: permission denied",
-            "/etc/copse/secret.toml: error[unreadable]: can't be read: permission denied",
+            "/usr/lib/copse: error[unreadable]: cannot read the directory: permission denied",
+            "/etc/copse/secret.toml: error[unreadable]: cannot read the file: permission denied",
         ],
     );
     assert!(outcome.has("good.service"));
@@ -254,7 +255,7 @@ fn files_that_vanish_while_they_are_read() {
         });
         for _ in 0..60 {
             let outcome = stand.run();
-            let known = ["can't be read: ", "a link that leads nowhere", "missing-key", "syntax", "too many levels"];
+            let known = ["cannot read ", "the link points to", "missing-key", "syntax", "too many levels"];
             let strange = outcome.log.iter().find(|line| !known.iter().any(|known| line.contains(known)));
             assert_eq!(strange, None);
             assert!(outcome.status <= 1 && outcome.has("good.service"), "{outcome:#?}");

@@ -141,7 +141,7 @@ impl Input {
 pub fn say_left_out(outcome: &mut Outcome, systemd: Systemd) {
     for group in &mut outcome.groups {
         if let Some(source) = &group.source {
-            group.diagnostics.extend(model::left_out(source, systemd));
+            group.diagnostics.extend(model::unsupported(source, systemd));
             group.diagnostics.sort();
         }
     }

@@ -1,16 +1,17 @@
-//! A port that two processes of a group have: the second one that starts can't listen there.
+//! Finds ports that two processes of a group have: the second one to start cannot listen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::group_file::document::KeySpan;
 use crate::model::parse::address::Address;
-use crate::model::parse::process::Merged;
-use crate::model::{Process, Service};
+use crate::model::parse::member::Member;
+use crate::model::service::Service;
+use crate::model::types::Process;
 use crate::unit::Section;
 use crate::unit::name::ProcessName;
 
-/// How many on one port are compared with another, each on an address of its own: nobody writes more, and PID 1 waits.
+/// At most this many addresses on one port are compared with another one: PID 1 waits for the generator.
 const COMPARED: usize = 64;
 
 /// A port that a process has.
@@ -18,7 +19,7 @@ struct Claim<'a> {
     process: &'a ProcessName,
     instance: Option<&'a str>,
     address: Address,
-    place: KeySpan<'a>,
+    location: KeySpan<'a>,
 }
 
 impl Claim<'_> {
@@ -28,10 +29,10 @@ impl Claim<'_> {
     }
 }
 
-/// Ports by `port` and by `listen`, of what the group starts and what doesn't say that it is alone in a network, or that
-/// it shares its ports. What is started by hand may be there instead of another.
+/// Checks `port` and `listen` of the processes that the group starts, but for those with a network of their own or with
+/// shared ports. A process that is started manually may replace another one.
 pub fn check<'a>(
-    members: &'a [Merged<'a>],
+    members: &'a [Member<'a>],
     processes: &'a BTreeMap<ProcessName, Process>,
     diagnostics: &mut Diagnostics,
 ) {
@@ -39,13 +40,13 @@ pub fn check<'a>(
     let claims = claims.filter(|(_, process)| process.is_awaited() && !is_apart(&process.service));
     let claims: Vec<_> = claims.flat_map(|(member, process)| claims_of(member, process)).collect();
     let mut at_port: HashMap<(bool, u16), Vec<&Claim<'_>>> = HashMap::new();
-    let mut said = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for claim in &claims {
         let (Address::Tcp(_, port) | Address::Udp(_, port)) = &claim.address else { continue };
         let others = at_port.entry((matches!(claim.address, Address::Udp(..)), *port)).or_default();
         let meets = |other: &&&Claim<'_>| other.process != claim.process && other.address.meets(&claim.address);
         match others.iter().take(COMPARED).find(meets) {
-            Some(other) if said.insert((claim.process, other.process)) => {
+            Some(other) if reported.insert((claim.process, other.process)) => {
                 diagnostics.push(same(claim, other, *port));
             }
             _ => others.push(claim),
@@ -62,11 +63,11 @@ fn is_apart(service: &Service) -> bool {
     service.pass.0.iter().any(|(section, directive, _)| APART.contains(&(*section, directive.as_str())))
 }
 
-fn claims_of<'a>(member: &'a Merged<'a>, process: &'a Process) -> Vec<Claim<'a>> {
+fn claims_of<'a>(member: &'a Member<'a>, process: &'a Process) -> Vec<Claim<'a>> {
     let mut claims = Vec::new();
     let mut add = |key: &str, instance: Option<&'a str>, address: Option<Address>| {
         if let Some((address, entry)) = address.zip(member.table.get(key)) {
-            claims.push(Claim { process: member.name, instance, address, place: entry.key });
+            claims.push(Claim { process: member.name, instance, address, location: entry.key });
         }
     };
     let instances = || process.instances.iter().flatten();
@@ -93,15 +94,13 @@ fn claims_of<'a>(member: &'a Merged<'a>, process: &'a Process) -> Vec<Claim<'a>>
 
 fn same(claim: &Claim<'_>, other: &Claim<'_>, port: u16) -> Diagnostic {
     let message = format!("`{}` and `{}` have the same port {port}", other.owner(), claim.owner());
-    let counts = |one: &&Claim<'_>| one.place.text() == Some("port") && one.instance.is_some();
-    let counting = [claim, other].into_iter().find(|one| counts(one));
-    let help = match counting {
-        Some(one) => format!(
-            "the first instance of `{}` has the port that is written, and each further one the next",
-            one.process
-        ),
-        None => "give one of them another".to_owned(),
+    let counts = |claim: &&&Claim<'_>| claim.location.text() == Some("port") && claim.instance.is_some();
+    let help = match [claim, other].iter().find(counts) {
+        Some(claim) => {
+            format!("choose another port, as `{}` uses the next one for each further instance", claim.process)
+        }
+        None => "choose another port for one of them".to_owned(),
     };
-    let diagnostic = Diagnostic::new(Code::SamePort, &claim.place, message);
-    diagnostic.related(&other.place, format!("`{}` has it here", other.owner())).help(help)
+    let diagnostic = Diagnostic::new(Code::SamePort, &claim.location, message);
+    diagnostic.related(&other.location, format!("`{}` has it here", other.owner())).help(help)
 }

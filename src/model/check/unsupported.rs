@@ -1,22 +1,20 @@
-//! What a version of systemd doesn't have, and so is left out of the units made for it.
+//! Directives that a version of systemd does not have, which are left out of the units for it.
 
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::group_file::discover::Source;
 use crate::group_file::document;
-use crate::group_file::document::{KeySpan, Table, Value};
+use crate::group_file::document::{Entry, Table, Value};
 use crate::group_file::keys;
-use crate::model::parse::pass_through;
+use crate::group_file::keys::KeyKind;
 use crate::unit::Section;
 use crate::unit::directives;
 use crate::unit::directives::Systemd;
 
-/// Notes on everything in `source` that is written as a directive which this systemd doesn't have. They are for who
-/// asks (`copse check`); the generator leaves the same out without a word at each daemon-reload.
-///
-/// Reads the text once more; what is wrong with it otherwise, [`crate::model::read`] says.
-pub fn left_out(source: &Source, systemd: Systemd) -> Diagnostics {
+/// A note on each directive in `source` that this systemd does not have, for `copse check`; the generator leaves them out
+/// silently at each daemon-reload. Errors in the text are reported by [`read`](crate::model::read), not here.
+pub fn unsupported(source: &Source, systemd: Systemd) -> Diagnostics {
     let mut notes = Notes { systemd, found: Diagnostics::default() };
-    // Each file by itself: merging would only take away where something was written.
+    // Each file on its own: merging would drop the locations of what is replaced.
     for file in std::iter::once(&source.file).chain(&source.drop_ins) {
         if let Some(table) = document::parse(file, &mut Diagnostics::default()) {
             notes.file(&table);
@@ -30,67 +28,67 @@ struct Notes {
     found: Diagnostics,
 }
 
+/// The entries of a table in the order in which they were written; none if it is missing or no table.
+fn entries<'a, 't>(table: Option<&'a Table<'t>>) -> Vec<&'a Entry<'t>> {
+    table.map_or_else(Vec::new, Table::written_order)
+}
+
 impl Notes {
     fn file(&mut self, table: &Table) {
-        for (key, section) in [("target", Section::Unit), ("slice", Section::Slice)] {
-            self.directives(section, table.table(key));
-        }
+        self.directives(Section::Unit, table.table("target"));
+        self.directives(Section::Slice, table.table("slice"));
         self.settings(table.table("defaults"));
-        for kind in ["setup", "process"] {
-            for member in table.table(kind).map_or_else(Vec::new, Table::written_order) {
-                self.settings(member.node.as_table());
-                let instances = member.node.as_table().and_then(|member| member.table("instance"));
-                for instance in instances.map_or_else(Vec::new, Table::written_order) {
-                    self.settings(instance.node.as_table());
-                }
+        for member in ["setup", "process"].into_iter().flat_map(|kind| entries(table.table(kind))) {
+            let member = member.node.as_table();
+            self.settings(member);
+            for instance in entries(member.and_then(|member| member.table("instance"))) {
+                self.settings(instance.node.as_table());
             }
         }
     }
 
     /// The keys and pass-through tables of a process, a setup step, an instance, or `[defaults]`.
     fn settings(&mut self, table: Option<&Table>) {
-        for entry in table.map_or_else(Vec::new, Table::written_order) {
-            let name = &*entry.name;
-            if let Some((section, directive, _)) = keys::find(name).and_then(|key| key.directive) {
-                self.directive(section, directive, &entry.key);
-            } else if let Some((_, section)) = pass_through::tables().find(|(table, _)| *table == name) {
-                self.directives(section, entry.node.as_table());
-            } else if name == "credentials" {
-                self.credentials(entry.node.as_table());
+        for entry in entries(table) {
+            let key = keys::find(&entry.name);
+            match key.map(|key| (key.kind, key.directive)) {
+                Some((_, Some((section, directive)))) => self.directive(section, directive, entry),
+                Some((KeyKind::Directives(section), _)) => self.directives(section, entry.node.as_table()),
+                Some((KeyKind::Credentials, _)) => self.credentials(entry.node.as_table()),
+                _ => {}
             }
         }
     }
 
     fn directives(&mut self, section: Section, table: Option<&Table>) {
-        for entry in table.map_or_else(Vec::new, Table::written_order) {
-            self.directive(section, &entry.name, &entry.key);
+        for entry in entries(table) {
+            self.directive(section, &entry.name, entry);
         }
     }
 
     fn credentials(&mut self, table: Option<&Table>) {
-        for entry in table.map_or_else(Vec::new, Table::written_order) {
+        for entry in entries(table) {
             let directive = match &entry.node.value {
                 Value::Table(table) if table.get("encrypted").is_some() => "LoadCredentialEncrypted",
                 Value::Table(_) => "SetCredential",
                 _ => "LoadCredential",
             };
-            self.directive(Section::Service, directive, &entry.key);
+            self.directive(Section::Service, directive, entry);
         }
     }
 
-    fn directive(&mut self, section: Section, directive: &str, place: &KeySpan) {
+    fn directive(&mut self, section: Section, directive: &str, entry: &Entry) {
         let Some(since) = directives::since(section, directive) else { return };
         if self.systemd.knows(section, directive) {
             return;
         }
         let version = self.systemd.version;
-        let when = if since > version {
-            format!("systemd has `{directive}=` from version {since} on")
+        let message = if since > version {
+            format!("systemd {version} does not have `{directive}=` (it appeared in {since}), ignoring")
         } else {
-            format!("systemd {version} has no `{directive}=` any more")
+            format!("systemd {version} has dropped `{directive}=`, ignoring")
         };
-        let left_out = format!("{when}; in units for {version} it is left out");
-        self.found.push(Diagnostic::new(Code::TooNew, place, left_out));
+        self.found.push(Diagnostic::new(Code::TooNew, entry, message));
     }
 }
 
@@ -106,7 +104,7 @@ mod tests {
         let file = |path: &str, text: &str| Arc::new(SourceFile { path: path.into(), text: text.to_owned() });
         let name = GroupName::new("a").unwrap();
         let source = Source { name, file: file("a.toml", text), drop_ins: vec![file("a.toml.d/1.toml", drop_in)] };
-        left_out(&source, Systemd { version }).iter().map(Diagnostic::line).collect()
+        unsupported(&source, Systemd { version }).iter().map(Diagnostic::line).collect()
     }
 
     const TEXT: &str = "
@@ -134,11 +132,8 @@ credentials = { key = { encrypted = \"/k\" }, other = \"/o\" }
         );
         assert_eq!(
             of(252)[1],
-            "a.toml:4:1: note[too-new]: systemd has `RestartSteps=` from version 254 on; in units for 252 it is left out"
+            "a.toml:4:1: note[too-new]: systemd 252 does not have `RestartSteps=` (it appeared in 254), ignoring"
         );
-        assert_eq!(
-            of(262),
-            ["a.toml:6:1: note[too-new]: systemd 262 has no `MemoryLimit=` any more; in units for 262 it is left out"]
-        );
+        assert_eq!(of(262), ["a.toml:6:1: note[too-new]: systemd 262 has dropped `MemoryLimit=`, ignoring"]);
     }
 }

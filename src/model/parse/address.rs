@@ -1,11 +1,11 @@
-//! Where programs listen and are asked, as far as a group file says it literally: to tell whether two of these are one.
+//! The addresses of sockets, ports and probes, as far as a group file gives them literally.
 
 use std::net::IpAddr;
 
-use crate::model::{Piece, Probe, Service, Text};
+use crate::model::service::{Probe, Service};
+use crate::model::text::{Piece, Text};
 use crate::notify::probe::http::host_and_port;
 
-/// An address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Tcp(Host, u16),
@@ -14,10 +14,10 @@ pub enum Address {
     Unix(String),
 }
 
-/// On which of the machine's addresses.
+/// The host part of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// All of them, or it isn't known on which.
+    /// All addresses of the machine, or unknown.
     Any,
     Ip(IpAddr),
     Name(String),
@@ -32,7 +32,7 @@ impl Host {
         }
     }
 
-    /// Whether who asks at one meets who listens on the other.
+    /// True if a connection to one reaches a listener on the other.
     fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any, _) | (_, Self::Any) => true,
@@ -45,7 +45,7 @@ impl Host {
 }
 
 impl Address {
-    /// What a socket unit listens on, for this instance.
+    /// The address of a socket unit, for an instance.
     pub fn of_socket(directive: &str, text: &Text, instance: Option<&str>) -> Option<Self> {
         let text = spelled_out(text, instance)?;
         if text.starts_with(['/', '@']) {
@@ -62,13 +62,13 @@ impl Address {
         }
     }
 
-    /// Where a program listens that goes by the variable `PORT`.
+    /// The address of a program that listens on `$PORT`.
     pub fn of_port(service: &Service) -> Option<Self> {
         let port = spelled_out(service.environment.get("PORT")?, None)?;
         Some(Self::Tcp(Host::Any, port.parse().ok()?))
     }
 
-    /// The TCP port, where that is one of this machine for sure.
+    /// The TCP port, if the address certainly is one of this machine.
     pub fn port_of_this_machine(&self) -> Option<u16> {
         match self {
             Self::Tcp(Host::Any, port) => Some(*port),
@@ -78,7 +78,7 @@ impl Address {
         }
     }
 
-    /// Where a probe of this instance asks.
+    /// The address that a probe connects to, for an instance.
     pub fn of_probe(probe: &Probe, instance: Option<&str>) -> Option<Self> {
         let tcp = |text: &str, default| {
             let (host, port) = host_and_port(text, default)?;
@@ -101,7 +101,7 @@ impl Address {
         }
     }
 
-    /// Whether who asks at one meets who listens on the other.
+    /// True if a connection to one reaches a listener on the other.
     pub fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tcp(one, port), Self::Tcp(other, same)) | (Self::Udp(one, port), Self::Udp(other, same)) => {
@@ -112,17 +112,14 @@ impl Address {
     }
 }
 
-/// A text of which all is known.
+/// The text, if all its placeholders are known.
 fn spelled_out(text: &Text, instance: Option<&str>) -> Option<String> {
-    let mut all = String::new();
-    for piece in text.pieces() {
-        all.push_str(match piece {
-            Piece::Literal(literal) => literal,
-            Piece::Instance => instance?,
-            _ => return None,
-        });
-    }
-    Some(all)
+    let pieces = text.pieces().iter().map(|piece| match piece {
+        Piece::Literal(literal) => Some(literal.as_str()),
+        Piece::Instance => instance,
+        _ => None,
+    });
+    pieces.collect()
 }
 
 #[cfg(test)]
@@ -130,11 +127,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_there_meets_who_listens_here() {
+    fn a_connection_reaches_a_listener() {
         let socket = |text: &str| Address::of_socket("ListenStream", &Text::literal(text), None).unwrap();
         let tcp = |text: &str| Address::of_probe(&Probe::Tcp(Text::literal(text)), None).unwrap();
         let http = |text: &str| Address::of_probe(&Probe::Http(Text::literal(text), Vec::new()), None).unwrap();
-        for (listens, asks) in [
+        for (listener, connection) in [
             ("80", http("http://127.0.0.1/")),
             ("80", http("http://example.org?x")),
             ("127.0.0.1:80", tcp("localhost:80")),
@@ -144,15 +141,15 @@ mod tests {
             ("/run/a.sock", http("http+unix://%2Frun%2Fa.sock/x")),
             ("@a", http("http+unix://@a/x")),
         ] {
-            assert!(socket(listens).meets(&asks), "{listens} {asks:?}");
+            assert!(socket(listener).meets(&connection), "{listener} {connection:?}");
         }
-        for (listens, asks) in [
+        for (listener, connection) in [
             ("80", tcp("127.0.0.1:81")),
             ("10.0.0.1:80", tcp("127.0.0.1:80")),
             ("10.0.0.1:80", tcp("localhost:80")),
             ("/run/a.sock", http("http+unix:///run/b.sock:/x")),
         ] {
-            assert!(!socket(listens).meets(&asks), "{listens} {asks:?}");
+            assert!(!socket(listener).meets(&connection), "{listener} {connection:?}");
         }
     }
 }

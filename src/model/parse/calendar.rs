@@ -1,8 +1,7 @@
-//! Calendar events in the grammar of systemd.time(7): whether systemd would take one.
+//! The grammar of calendar events, systemd.time(7).
 //!
-//! It takes a timer whose time it can't read as one that never elapses, and says so in the log only.
+//! A timer with a time that systemd cannot read never elapses, with nothing but a line in the log.
 
-/// Words for whole events.
 const WORDS: &[&str] = &[
     "minutely",
     "hourly",
@@ -20,7 +19,7 @@ const WORDS: &[&str] = &[
 
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Whether `text` is a calendar event. Whether a time zone exists isn't known here: what is written like one is.
+/// True if `text` is a calendar event. A time zone is not looked up: any text in the form of one is accepted.
 pub fn is_event(text: &str) -> bool {
     let text = text.trim();
     let text = match text.rsplit_once(' ') {
@@ -39,7 +38,7 @@ fn is_zone(word: &str) -> bool {
         && days(&word.to_lowercase()).is_none()
 }
 
-/// Days of the week, a date, a time of day: each may be left out, but not all.
+/// Days of the week, a date, a time of day: at least one of them.
 fn event(text: &str) -> Option<()> {
     if let Some(seconds) = text.strip_prefix('@') {
         return seconds.parse::<u64>().ok().map(|_| ());
@@ -51,7 +50,7 @@ fn event(text: &str) -> Option<()> {
     (any && parts.next().is_none()).then_some(())
 }
 
-/// `mon,wed`, `mon..fri`; a `-` for `..` is taken as well.
+/// `mon,wed`, `mon..fri`, `mon-fri`.
 fn days(text: &str) -> Option<()> {
     let number = |name: &str| DAYS.iter().position(|day| *day == name || &day[..3] == name);
     text.split(',').try_for_each(|range| {
@@ -98,7 +97,6 @@ fn time(text: &str) -> Option<()> {
     list(parts.next()?, 0, 23)?;
     list(parts.next()?, 0, 59)?;
     if let Some(seconds) = parts.next() {
-        // Fractions count here: they are cut off, as the bounds are whole.
         let whole = seconds.split(',').all(|part| part == "*" || part.split("..").all(is_decimal_or_repeated));
         whole.then_some(())?;
     }
@@ -142,7 +140,7 @@ fn list(text: &str, low: u32, high: u32) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// What `systemd-analyze calendar` (252) says of each.
+    /// As `systemd-analyze calendar` of 252.
     #[test]
     fn systemd_takes_the_same() {
         for good in [

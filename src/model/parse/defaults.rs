@@ -1,36 +1,32 @@
-//! `[defaults]`: which of them fit a process or setup step. What doesn't fit doesn't apply there; the same written in
-//! place would be an error.
+//! `[defaults]`: those that fit a process or setup step. A default that does not fit is not applied there; the same key in
+//! the table of the process would be an error.
 
 use crate::group_file::document::{Entry, Table, Value};
 use crate::group_file::keys;
 
-/// One process or setup step, before its defaults are known.
-pub struct Member<'a> {
-    /// Its own table.
-    pub own: &'a Table<'a>,
-    /// `[defaults]`.
-    pub defaults: &'a Table<'a>,
-    /// Whether it is a setup step.
-    pub setup: bool,
+/// The defaults that fit a process or setup step with the table `own`.
+pub fn fitting<'a>(own: &'a Table<'a>, defaults: &'a Table<'a>, setup: bool) -> impl Iterator<Item = &'a Entry<'a>> {
+    let member = Member { own, defaults, setup };
+    defaults.entries().iter().filter(move |default| member.fits(default))
 }
 
-/// What `ready` says, as far as other keys depend on it.
+struct Member<'a> {
+    own: &'a Table<'a>,
+    defaults: &'a Table<'a>,
+    setup: bool,
+}
+
+/// `ready`, as far as other keys depend on it.
 #[derive(PartialEq, Eq)]
-enum Kind {
-    /// It runs to its end.
-    Ends,
-    /// systemd itself sees that it is ready.
+enum Readiness {
+    Exits,
+    /// systemd itself notices that it is ready.
     Forks,
     Notifies,
     Foreground,
 }
 
-impl<'a> Member<'a> {
-    /// The defaults that fit.
-    pub fn fitting(&self) -> impl Iterator<Item = &'a Entry<'a>> {
-        self.defaults.entries().iter().filter(|default| self.fits(default))
-    }
-
+impl Member<'_> {
     fn fits(&self, default: &Entry) -> bool {
         let key = &*default.name;
         let place = if self.setup { keys::SETUP } else { keys::PROCESS };
@@ -46,15 +42,14 @@ impl<'a> Member<'a> {
             "non-blocking" => self.own.get("listen").is_some(),
             "health" => self.stays() && self.own.get("watchdog-sec").is_none(),
             "watchdog-sec" => self.stays() && !self.has("health"),
-            "restart" if matches!(word, "always" | "on-success") => !self.ends(),
+            "restart" if matches!(word, "always" | "on-success") => !self.exits(),
             "restart-steps" => self.has("restart-max-delay-sec"),
             "restart-max-delay-sec" => self.has("restart-steps"),
             "refresh" if word == "roll" => self.own.get("instances").is_some(),
             "refresh" if word == "reload" => {
-                self.own.get("exec-reload").is_some() || !self.timed() && self.ready() == Kind::Notifies
+                self.own.get("exec-reload").is_some() || !self.timed() && self.readiness() == Readiness::Notifies
             }
-            _ if key.ends_with("-directory-mode") => self.has(key.trim_end_matches("-mode")),
-            _ => true,
+            _ => key.strip_suffix("-mode").is_none_or(|of| !of.ends_with("-directory") || self.has(of)),
         }
     }
 
@@ -66,21 +61,23 @@ impl<'a> Member<'a> {
         !self.setup && self.own.get("on-calendar").is_some()
     }
 
-    fn ends(&self) -> bool {
-        self.setup || self.timed() || self.ready() == Kind::Ends
+    fn exits(&self) -> bool {
+        self.setup || self.timed() || self.readiness() == Readiness::Exits
     }
 
-    /// Whether the program stays in the foreground, where something can watch over it.
+    /// True if the program stays in the foreground, so that a watchdog can watch it.
     fn stays(&self) -> bool {
-        !self.ends() && self.ready() != Kind::Forks
+        !self.exits() && self.readiness() != Readiness::Forks
     }
 
-    fn ready(&self) -> Kind {
+    fn readiness(&self) -> Readiness {
         match self.own.get("ready").or_else(|| self.defaults.get("ready")).map(|entry| &entry.node.value) {
-            Some(Value::String(word)) if word == "oneshot" => Kind::Ends,
-            Some(Value::String(word)) if word == "notify" => Kind::Notifies,
-            Some(Value::Table(table)) if table.get("dbus").is_some() || table.get("pid-file").is_some() => Kind::Forks,
-            _ => Kind::Foreground,
+            Some(Value::String(word)) if word == "oneshot" => Readiness::Exits,
+            Some(Value::String(word)) if word == "notify" => Readiness::Notifies,
+            Some(Value::Table(table)) if table.get("dbus").is_some() || table.get("pid-file").is_some() => {
+                Readiness::Forks
+            }
+            _ => Readiness::Foreground,
         }
     }
 }

@@ -1,78 +1,8 @@
-//! The grammars of single words that directives take.
+//! The grammars of single words in directives.
 
-use crate::basic::signal;
-use crate::group_file::keys::Kind;
-
-/// The names of exit statuses in systemd.exec(5), "Process Exit Codes".
-pub const STATUSES: &[&str] = &[
-    "SUCCESS",
-    "FAILURE",
-    "INVALIDARGUMENT",
-    "NOTIMPLEMENTED",
-    "NOPERMISSION",
-    "NOTINSTALLED",
-    "NOTCONFIGURED",
-    "NOTRUNNING",
-    "USAGE",
-    "DATAERR",
-    "NOINPUT",
-    "NOUSER",
-    "NOHOST",
-    "UNAVAILABLE",
-    "SOFTWARE",
-    "OSERR",
-    "OSFILE",
-    "CANTCREAT",
-    "IOERR",
-    "TEMPFAIL",
-    "PROTOCOL",
-    "NOPERM",
-    "CONFIG",
-    "CHDIR",
-    "NICE",
-    "FDS",
-    "EXEC",
-    "MEMORY",
-    "LIMITS",
-    "OOM_ADJUST",
-    "SIGNAL_MASK",
-    "STDIN",
-    "STDOUT",
-    "CHROOT",
-    "IOPRIO",
-    "TIMERSLACK",
-    "SECUREBITS",
-    "SETSCHEDULER",
-    "CPUAFFINITY",
-    "GROUP",
-    "USER",
-    "CAPABILITIES",
-    "CGROUP",
-    "SETSID",
-    "CONFIRM",
-    "STDERR",
-    "PAM",
-    "NETWORK",
-    "NAMESPACE",
-    "NO_NEW_PRIVILEGES",
-    "SECCOMP",
-    "SELINUX_CONTEXT",
-    "PERSONALITY",
-    "APPARMOR",
-    "ADDRESS_FAMILIES",
-    "RUNTIME_DIRECTORY",
-    "CHOWN",
-    "SMACK_PROCESS_LABEL",
-    "KEYRING",
-    "STATE_DIRECTORY",
-    "CACHE_DIRECTORY",
-    "LOGS_DIRECTORY",
-    "CONFIGURATION_DIRECTORY",
-    "NUMA_POLICY",
-    "CREDENTIALS",
-    "BPF",
-    "EXCEPTION",
-];
+use crate::basic::exit_status;
+use crate::basic::{signal, suggest};
+use crate::group_file::keys::KeyKind;
 
 /// The capabilities of capabilities(7).
 pub const CAPABILITIES: &[&str] = &[
@@ -119,27 +49,25 @@ pub const CAPABILITIES: &[&str] = &[
     "CAP_CHECKPOINT_RESTORE",
 ];
 
-/// Whether `word` can stand in a list of that kind: of exit statuses, or of capabilities.
-pub fn word_is_valid(kind: Kind, word: &str) -> bool {
+/// True if `word` can stand in a list of that kind: of exit statuses, or of capabilities.
+pub fn is_word(kind: KeyKind, word: &str) -> bool {
     match kind {
-        Kind::Statuses if word.starts_with(|c: char| c.is_ascii_digit()) => word.parse::<u8>().is_ok(),
-        Kind::Statuses => STATUSES.contains(&word) || is_signal(word),
-        // Its number, as in /proc/PID/status, means the same to systemd; nobody writes that.
+        KeyKind::Statuses if word.starts_with(|c: char| c.is_ascii_digit()) => word.parse::<u8>().is_ok(),
+        KeyKind::Statuses => exit_status::names().any(|name| name == word) || is_signal(word),
         _ => CAPABILITIES.contains(&word.to_ascii_uppercase().as_str()),
     }
 }
 
-/// The words of a kind, for suggestions.
-pub fn words(kind: Kind) -> impl Iterator<Item = &'static str> {
-    let (first, second) = match kind {
-        Kind::Statuses => (STATUSES, signal::NAMES),
-        Kind::Signal => (signal::NAMES, [].as_slice()),
-        _ => (CAPABILITIES, [].as_slice()),
-    };
-    first.iter().chain(second).copied()
+/// The word of a kind that `word` is most likely to be.
+pub fn nearest(kind: KeyKind, word: &str) -> Option<&'static str> {
+    let signals = signal::NAMES.iter().copied();
+    match kind {
+        KeyKind::Statuses => suggest::nearest(word, exit_status::names().chain(signals)),
+        KeyKind::Signal => suggest::nearest(word, signals),
+        _ => suggest::nearest(word, CAPABILITIES.iter().copied()),
+    }
 }
 
-/// Whether `text` is a signal's name.
 fn is_signal(text: &str) -> bool {
     // From SIGRTMIN, 34, to SIGRTMAX, 64.
     let real_time = |prefix| {
@@ -156,22 +84,22 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.len() <= 19 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether `text` is a value of a kind that takes one word.
-pub fn scalar_is_valid(kind: Kind, text: &str) -> bool {
+/// True if `text` is a value of a kind that takes one word.
+pub fn is_scalar(kind: KeyKind, text: &str) -> bool {
     let percent = |text: &str| text.strip_suffix('%').filter(|number| is_number(number)).map(str::to_owned);
     let share = |text: &str| percent(text).is_some_and(|number| number.parse::<u8>().is_ok_and(|share| share <= 100));
     match kind {
-        Kind::Size => text == "infinity" || share(text) || is_size(text),
-        Kind::Percent => percent(text).is_some_and(|number| number.contains(|c| ('1'..='9').contains(&c))),
-        Kind::Tasks => text == "infinity" || is_number(text) || share(text),
-        Kind::Limit => text.splitn(2, ':').all(|part| part == "infinity" || is_number(part)),
-        Kind::Mode => (3..=5).contains(&text.len()) && text.chars().all(|c| ('0'..='7').contains(&c)),
-        Kind::Signal => is_signal(text),
-        _ => user_is_valid(text),
+        KeyKind::Size => text == "infinity" || share(text) || is_size(text),
+        KeyKind::Percent => percent(text).is_some_and(|number| number.contains(|c| ('1'..='9').contains(&c))),
+        KeyKind::Tasks => text == "infinity" || is_number(text) || share(text),
+        KeyKind::Limit => text.splitn(2, ':').all(|part| part == "infinity" || is_number(part)),
+        KeyKind::Mode => (3..=5).contains(&text.len()) && text.chars().all(|c| ('0'..='7').contains(&c)),
+        KeyKind::Signal => is_signal(text),
+        _ => is_user(text),
     }
 }
 
-/// Bytes, with a fraction where there is a suffix: `1.5G` (parse_size() of systemd, powers of 1024).
+/// Bytes, with a fraction if there is a suffix: `1.5G` (systemd's parse_size(), powers of 1024).
 fn is_size(text: &str) -> bool {
     let number = text.strip_suffix(['B', 'K', 'M', 'G', 'T', 'P', 'E']);
     match (number, number.and_then(|number| number.split_once('.'))) {
@@ -180,8 +108,8 @@ fn is_size(text: &str) -> bool {
     }
 }
 
-/// As systemd takes it in its relaxed mode, less what no one means: no blank, colon or slash, not starting with a dash.
-fn user_is_valid(text: &str) -> bool {
+/// systemd's relaxed mode, without blanks, colons, slashes and a leading dash.
+fn is_user(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
         && text.len() <= 256
@@ -196,24 +124,24 @@ mod tests {
     fn values_that_systemd_takes_and_some_that_it_does_not() {
         for (kind, good, bad) in [
             (
-                Kind::Size,
+                KeyKind::Size,
                 &["0", "512M", "1.5G", "10B", "50%", "infinity"][..],
                 &["1.5", "1.G", ".5G", "200%", "5X", "M"][..],
             ),
-            (Kind::Tasks, &["5", "100%", "infinity"], &["101%", "-1", "5M"]),
-            (Kind::Percent, &["50%", "250%"], &["0%", "50", "%"]),
-            (Kind::Signal, &["SIGTERM", "SIGRTMIN+30", "SIGRTMAX-0"], &["TERM", "SIGRTMIN+31", "SIGRTMIN+"]),
-            (Kind::User, &["www-data", "_apt", "0", "host$"], &["", "-x", "a b", "a:b", "a/b", "%u"]),
+            (KeyKind::Tasks, &["5", "100%", "infinity"], &["101%", "-1", "5M"]),
+            (KeyKind::Percent, &["50%", "250%"], &["0%", "50", "%"]),
+            (KeyKind::Signal, &["SIGTERM", "SIGRTMIN+30", "SIGRTMAX-0"], &["TERM", "SIGRTMIN+31", "SIGRTMIN+"]),
+            (KeyKind::User, &["www-data", "_apt", "0", "host$"], &["", "-x", "a b", "a:b", "a/b", "%u"]),
         ] {
-            good.iter().for_each(|text| assert!(scalar_is_valid(kind, text), "{kind:?} {text}"));
-            bad.iter().for_each(|text| assert!(!scalar_is_valid(kind, text), "{kind:?} {text}"));
+            good.iter().for_each(|text| assert!(is_scalar(kind, text), "{kind:?} {text}"));
+            bad.iter().for_each(|text| assert!(!is_scalar(kind, text), "{kind:?} {text}"));
         }
         for (kind, good, bad) in [
-            (Kind::Statuses, &["0", "255", "TEMPFAIL", "SIGKILL"][..], &["256", "-1", "tempfail", "SIGTEMR"][..]),
-            (Kind::Capabilities, &["CAP_KILL", "cap_net_raw"], &["KILL", "CAP_NET_BIND", "CAP_"]),
+            (KeyKind::Statuses, &["0", "255", "TEMPFAIL", "SIGKILL"][..], &["256", "-1", "tempfail", "SIGTEMR"][..]),
+            (KeyKind::Capabilities, &["CAP_KILL", "cap_net_raw"], &["KILL", "CAP_NET_BIND", "CAP_"]),
         ] {
-            good.iter().for_each(|word| assert!(word_is_valid(kind, word), "{kind:?} {word}"));
-            bad.iter().for_each(|word| assert!(!word_is_valid(kind, word), "{kind:?} {word}"));
+            good.iter().for_each(|word| assert!(is_word(kind, word), "{kind:?} {word}"));
+            bad.iter().for_each(|word| assert!(!is_word(kind, word), "{kind:?} {word}"));
         }
     }
 }

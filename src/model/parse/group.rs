@@ -1,43 +1,33 @@
-//! A group file with its drop-ins becomes a [`Group`], or diagnostics.
+//! Reads a group file with its drop-ins into a [`Group`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::directories;
+use super::context::{GroupContext, Reader, Role};
+use super::directive::directive;
+use super::directories::first;
+use super::member::Member;
 use super::order;
-use super::order::Outside;
 use super::pass_through;
-use super::placeholder::Names;
 use super::process;
-use super::process::{Merged, Surroundings};
-use super::service;
-use super::service::span_or;
 use super::units;
+use super::unknown_key;
 use super::value;
-use super::value::{invalid, shown, wrong_type};
+use super::value::{Result, conflict, invalid, missing, shown, wrong_type};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
 use crate::basic::scope::Scope;
-use crate::basic::suggest;
 use crate::group_file::discover::Source;
 use crate::group_file::document;
 use crate::group_file::document::{Entry, Node, Table, Value};
 use crate::group_file::keys;
-use crate::model::check::ports;
-use crate::model::check::unit_names;
-use crate::model::{DirectoryKind, FailurePolicy, Group, PassThrough, Process, Setup, SharedDirectories, Span, Text};
+use crate::group_file::keys::KeyKind;
+use crate::model::check::{directories, ports, unit_names};
+use crate::model::service::{PassThrough, TimeSpan};
+use crate::model::types::{Context, FailurePolicy, Group, Process, Setup, SharedDirectories};
 use crate::unit::Section;
 use crate::unit::name;
 use crate::unit::name::{GroupName, ProcessName};
 
-/// What the machine contributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
-    /// Which service manager the group is for.
-    pub scope: Scope,
-    /// What `instances = "cpus"` is.
-    pub cpus: u32,
-}
-
-/// Reads a group. There is none if any diagnostic is an error: never half a group.
+/// Reads a group. `None` if a diagnostic is an error: never half a group.
 pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
     let table = document(source, &mut diagnostics);
@@ -47,7 +37,7 @@ pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) 
     (group.filter(|_| good), diagnostics)
 }
 
-/// All files, parsed and merged; `None` if one of them isn't TOML.
+/// All files, parsed and merged; `None` if one of them is not TOML.
 pub fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option<Table<'s>> {
     let table = document::parse(&source.file, diagnostics);
     let drop_ins: Vec<_> = source.drop_ins.iter().map(|file| document::parse(file, diagnostics)).collect();
@@ -58,81 +48,83 @@ pub fn document<'s>(source: &'s Source, diagnostics: &mut Diagnostics) -> Option
     Some(table)
 }
 
-fn group(source: &Source, table: &Table, context: &Context, diagnostics: &mut Diagnostics) -> Group {
-    check_keys(table, diagnostics);
-    let place = SourceLocation::new(&source.file, 0..0);
+fn group(source: &Source, table: &Table, machine: &Context, diagnostics: &mut Diagnostics) -> Group {
+    unknown_key::check_group(table, diagnostics);
+    let location = SourceLocation::new(&source.file, 0..0);
     let nothing = Table::default();
     let defaults = section("defaults", table, diagnostics).unwrap_or(&nothing);
-    process::check_keys(format_args!("defaults"), defaults, keys::DEFAULTS, diagnostics);
-    let entries = Entries::read(table, diagnostics);
-    if entries.processes.is_empty() && entries.removed.is_empty() {
-        let diagnostic = Diagnostic::new(Code::MissingKey, &place, "the group has no process");
+    unknown_key::check("defaults", defaults, keys::DEFAULTS, diagnostics);
+    let members = Members::new(table, diagnostics);
+    if members.processes.is_empty() && members.removed.is_empty() {
+        let diagnostic = missing(&location, "the group has no process");
         diagnostics.push(diagnostic.help("add `[process.NAME]` with `exec = [\"/path/to/program\"]`"));
     }
-    let members = |unit: &str| entries.has_unit(&source.name, unit);
     let shared = shared(table, defaults, &source.name, diagnostics);
-    let first = first_of_each_kind(shared.as_ref());
-    let around =
-        Surroundings { group: source.name.as_str(), defaults, shared: &first, cpus: context.cpus, members: &members };
-    let (processes, setup) = read_members(&entries, &around, context.scope, diagnostics);
+    let context = GroupContext {
+        name: source.name.as_str(),
+        machine: *machine,
+        defaults,
+        shared: &first(shared.as_ref().map_or(&[], |shared| &shared.directories), &[]),
+        has_unit: &|unit| members.has_unit(&source.name, unit),
+    };
+    let (processes, setup) = members.read(&context, diagnostics);
     directories::check(&processes, &setup, shared.as_ref(), diagnostics);
-    unit_names::check(&source.name, &place, &processes, &setup, diagnostics);
-    let (scope, own) = (context.scope, Outside { scope: context.scope, own: &members });
-    let mut outside = |key: &str| outside(key, table, &entries, &own, diagnostics);
+    unit_names::check(&source.name, &location, &processes, &setup, diagnostics);
+    if machine.scope == Scope::User {
+        members.refuse_user_keys(defaults, diagnostics);
+    }
+    let mut reader = Reader::new(table, context.name, "", false, diagnostics);
+    let mut outside = |key: &str| reader.each(key, |key, node| members.outside(key, node, &context));
     let (after, requires, wants) = (outside("after"), outside("requires"), outside("wants"));
     let (before, conflicts, wanted_by) = (outside("before"), outside("conflicts"), outside("wanted-by"));
-    warn_not_wanted(table, &after, &wants, &requires, diagnostics);
-    refuse_user_keys(scope, table, &processes, &setup, diagnostics);
-    let mut pass = |key, section| pass_table(key, section, table, &members, diagnostics);
+    reader.warn_not_wanted(&after, &wants, &requires);
     Group {
         name: source.name.clone(),
-        scope,
+        scope: machine.scope,
         files: std::iter::once(&source.file).chain(&source.drop_ins).map(|file| file.path.clone()).collect(),
-        place,
-        target: pass("target", Section::Unit),
-        slice: pass("slice", Section::Slice),
-        description: table
-            .get("description")
-            .and_then(|entry| value::plain("description", &entry.node, diagnostics))
-            .map(str::to_owned),
-        documentation: documentation(table, diagnostics),
+        location,
+        target: reader.group_directives("target", Section::Unit, &context),
+        slice: reader.group_directives("slice", Section::Slice, &context),
+        description: reader.get("description", value::plain),
+        documentation: reader.each("documentation", uri),
         wanted_by,
         after,
         requires,
         wants,
         before,
         conflicts,
-        failure_policy: failure_policy(table, diagnostics),
-        timeout_start: gate_timeout(table, diagnostics),
+        failure_policy: match reader.get("failure-policy", |key, node| value::word(key, node, keys::FAILURE_POLICY)) {
+            Some("stop") => FailurePolicy::Stop,
+            _ => FailurePolicy::Continue,
+        },
+        timeout_start: reader.get("timeout-start-sec", gate_timeout).unwrap_or(TimeSpan::seconds("10min", 600)),
         shared,
         processes,
         setup,
     }
 }
 
-/// The members as they stand in the file, names checked.
-struct Entries<'a> {
+/// The tables of the processes and setup steps, names checked.
+struct Members<'a> {
     processes: BTreeMap<ProcessName, &'a Entry<'a>>,
     setup: BTreeMap<ProcessName, &'a Entry<'a>>,
+    /// Processes with `instances = 0`.
     removed: BTreeSet<ProcessName>,
 }
 
-impl<'a> Entries<'a> {
-    fn read(table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> Self {
+impl<'a> Members<'a> {
+    fn new(table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> Self {
         let (mut processes, setup) = (named("process", table, diagnostics), named("setup", table, diagnostics));
         for (name, entry) in &setup {
             if let Some(process) = processes.get(name) {
-                let message = format!("`{name}` is the name of a process already: both would be one unit");
-                let diagnostic = Diagnostic::new(Code::DuplicateName, &entry.key, message);
-                diagnostics.push(diagnostic.related(&process.key, "the process"));
+                let message = format!("`{name}` is both a process and a setup step");
+                let diagnostic = Diagnostic::new(Code::DuplicateName, *entry, message);
+                diagnostics.push(diagnostic.related(&process.key, "the process is here"));
             }
         }
         let is_removed = |entry: &Entry| {
-            entry
-                .node
-                .as_table()
-                .and_then(|table| table.get("instances"))
-                .is_some_and(|entry| entry.node.value == Value::Integer(0))
+            let instances = entry.node.as_table().and_then(|table| table.get("instances"));
+            instances.is_some_and(|entry| entry.node.value == Value::Integer(0))
         };
         let removed: BTreeSet<_> =
             processes.iter().filter(|(_, entry)| is_removed(entry)).map(|(name, _)| name.clone()).collect();
@@ -140,8 +132,8 @@ impl<'a> Entries<'a> {
         Self { processes, setup, removed }
     }
 
-    /// Whether `unit` is a service, socket or timer of one of the members, the group's target, or an instance of
-    /// copse's own templates for it.
+    /// True if `unit` is a service, socket or timer of a member, the group's target, or an instance of one of copse's own
+    /// templates for the group.
     fn has_unit(&self, group: &GroupName, unit: &str) -> bool {
         let is_groups = |rest: &str| rest.strip_prefix(group.as_str()).is_some_and(|suffix| suffix.starts_with('.'));
         let own = name::OWN_TEMPLATES.iter().filter_map(|template| unit.strip_prefix(template)).any(is_groups);
@@ -150,31 +142,86 @@ impl<'a> Entries<'a> {
                 unit.strip_prefix(name::stem(group, process).as_str()).is_some_and(|rest| rest.starts_with(['.', '@']))
             })
     }
+
+    /// A unit outside, named by a key of the group.
+    fn outside(&self, key: &str, node: &Node, context: &GroupContext<'_>) -> Result<String> {
+        if let Value::String(text) = &node.value
+            && let Some(name) = ProcessName::new(text)
+            && (self.processes.contains_key(&name) || self.setup.contains_key(&name))
+        {
+            let message = format!("`{name}` is part of this group, and the group's `{key}` takes units outside");
+            let diagnostic = Diagnostic::new(Code::MisplacedKey, node, message);
+            return Err(diagnostic.help("order processes with `after` in `[process.NAME]`"));
+        }
+        context.outside(key, node).map(str::to_owned)
+    }
+
+    /// A user's service manager runs as that user, and cannot become another one.
+    fn refuse_user_keys(&self, defaults: &Table, diagnostics: &mut Diagnostics) {
+        let members = self.processes.values().chain(self.setup.values()).filter_map(|entry| entry.node.as_table());
+        let tables = members.flat_map(|member| {
+            let instances = member.table("instance").map_or(&[][..], Table::entries);
+            instances.iter().filter_map(|instance| instance.node.as_table()).chain([member])
+        });
+        for table in tables.chain([defaults]) {
+            for entry in ["user", "group", "ambient-capabilities"].iter().filter_map(|key| table.get(key)) {
+                let message = format!("`{}` is not possible in a user's service manager", entry.name);
+                diagnostics.push(conflict(entry, message).help("remove the key, or install the group system-wide"));
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        context: &GroupContext<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> (BTreeMap<ProcessName, Process>, BTreeMap<ProcessName, Setup>) {
+        let mut members: Vec<Member<'_>> = Vec::new();
+        for (setup, list) in [(false, &self.processes), (true, &self.setup)] {
+            let merged =
+                list.iter().map(|(name, entry)| Member::new(name, entry, setup, context.defaults, diagnostics));
+            members.extend(merged.flatten());
+        }
+        let orders = order::resolve(&members, &self.removed, context, diagnostics);
+        let names = |indices: &[usize]| indices.iter().map(|index| members[*index].name.clone()).collect();
+        let known: BTreeSet<&ProcessName> = self.processes.keys().collect();
+        let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
+        for (member, order) in members.iter().zip(orders) {
+            let (after, gated_by, after_units) = (names(&order.after), names(&order.gated_by), order.units);
+            if member.role == Role::Setup {
+                let step = process::setup(member, context, diagnostics);
+                setup.insert(member.name.clone(), Setup { after, gated_by, after_units, ..step });
+            } else {
+                let process = process::process(member, context, diagnostics);
+                let mut reader = Reader::new(&member.table, context.name, "", false, diagnostics);
+                let controls = reader.controls(&known, &self.removed);
+                let after_steps = names(&order.steps);
+                let process = Process { after, gated_by, after_units, after_steps, controls, ..process };
+                processes.insert(member.name.clone(), process);
+            }
+        }
+        ports::check(&members, &processes, diagnostics);
+        (processes, setup)
+    }
 }
 
 fn named<'a>(kind: &str, table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> BTreeMap<ProcessName, &'a Entry<'a>> {
     let mut members = BTreeMap::new();
     for entry in section(kind, table, diagnostics).map_or(&[][..], Table::entries) {
-        let text = &*entry.name;
-        match ProcessName::new(text) {
-            Some(name) => {
-                members.insert(name, entry);
-            }
+        match ProcessName::new(&entry.name) {
+            Some(name) => drop(members.insert(name, entry)),
             None => {
-                let message = format!(
-                    "`{}` can't be the name of a {}",
-                    shown(text),
-                    if kind == "setup" { "setup step" } else { "process" }
-                );
-                let help = "lower-case letters, digits, `_` and `-`, beginning with a letter or a digit";
-                diagnostics.push(Diagnostic::new(Code::ProcessName, &entry.key, message).help(help));
+                let what = if kind == "setup" { "setup step" } else { "process" };
+                let message = format!("`{}` is not a valid {what} name", shown(&entry.name));
+                let help = "use lower-case letters, digits, `_` and `-`, with a letter or a digit first";
+                diagnostics.push(Diagnostic::new(Code::ProcessName, entry, message).help(help));
             }
         }
     }
     members
 }
 
-/// The table of that key, if it is there and is one.
+/// The table of that key, if it is there.
 fn section<'a>(key: &str, table: &'a Table<'a>, diagnostics: &mut Diagnostics) -> Option<&'a Table<'a>> {
     let entry = table.get(key)?;
     if entry.node.as_table().is_none() {
@@ -183,220 +230,60 @@ fn section<'a>(key: &str, table: &'a Table<'a>, diagnostics: &mut Diagnostics) -
     entry.node.as_table()
 }
 
-fn check_keys(table: &Table, diagnostics: &mut Diagnostics) {
-    for entry in table.entries().iter().filter(|entry| !keys::GROUP_KEYS.contains(&&*entry.name)) {
-        diagnostics.push_error(|| wrong_key(&entry.name, entry));
-    }
-}
-
-fn wrong_key(key: &str, entry: &Entry) -> Diagnostic {
-    let new = |code, message: String| Diagnostic::new(code, &entry.key, message);
-    if keys::find(key).is_some() {
-        return new(Code::MisplacedKey, format!("`{key}` is a key of a process, but it stands outside of any"))
-            .help("move it below a header such as `[process.NAME]`, or below `[defaults]` for all");
-    }
-    let diagnostic = new(Code::UnknownKey, format!("a group has no key `{}`", shown(key)));
-    if key.eq_ignore_ascii_case("install") {
-        return diagnostic.help(keys::INSTALL);
-    }
-    if let Some(near) = suggest::nearest(key, keys::GROUP_KEYS.iter().copied()) {
-        return diagnostic.help(format!("did you mean `{near}`?"));
-    }
-    if entry.node.as_table().is_some() {
-        return diagnostic.help(format!("a process is `[process.{}]`", shown(&key.to_ascii_lowercase())));
-    }
-    match pass_through::as_directive("process.NAME", key, entry) {
-        Some(lines) => diagnostic.help(lines),
-        None => diagnostic,
-    }
-}
-
-fn read_members(
-    entries: &Entries<'_>,
-    around: &Surroundings<'_>,
-    scope: Scope,
-    diagnostics: &mut Diagnostics,
-) -> (BTreeMap<ProcessName, Process>, BTreeMap<ProcessName, Setup>) {
-    let mut merged: Vec<Merged<'_>> = Vec::new();
-    for (setup, list) in [(false, &entries.processes), (true, &entries.setup)] {
-        merged.extend(
-            list.iter().filter_map(|(name, entry)| process::merge(name, entry, setup, around.defaults, diagnostics)),
-        );
-    }
-    let outside = Outside { scope, own: around.members };
-    let orders = order::resolve(&merged, &entries.removed, &outside, diagnostics);
-    let named = |list: &[usize]| list.iter().map(|at| merged[*at].name.clone()).collect();
-    let names: BTreeSet<&ProcessName> = entries.processes.keys().collect();
-    let (mut processes, mut setup) = (BTreeMap::new(), BTreeMap::new());
-    for (member, order) in merged.iter().zip(orders) {
-        let (after, gated_by, after_units) = (named(&order.after), named(&order.gated_by), order.units);
-        if member.role == service::Role::Setup {
-            let mut step = process::setup(member, around, diagnostics);
-            (step.after, step.gated_by, step.after_units) = (after, gated_by, after_units);
-            setup.insert(member.name.clone(), step);
-        } else {
-            let mut process = process::process(member, around, diagnostics);
-            (process.after, process.gated_by, process.after_units) = (after, gated_by, after_units);
-            process.after_steps = named(&order.steps);
-            process.controls = order::controls(&member.table, &names, &entries.removed, diagnostics);
-            processes.insert(member.name.clone(), process);
-        }
-    }
-    ports::check(&merged, &processes, diagnostics);
-    (processes, setup)
-}
-
 fn shared(
     table: &Table,
     defaults: &Table,
     group: &GroupName,
     diagnostics: &mut Diagnostics,
 ) -> Option<SharedDirectories> {
-    let names = Names { group: group.as_str(), process: "", instances: false, directories: &[], credentials: false };
-    let directories = directories::read(table, &names, diagnostics);
-    let user = |key: &str, diagnostics: &mut Diagnostics| {
-        let entry = defaults.get(key)?;
-        value::directive(key, keys::Kind::User, &entry.node, diagnostics)
-    };
-    let (user, group) = (user("user", diagnostics), user("group", diagnostics));
+    let directories = Reader::new(table, group.as_str(), "", false, diagnostics).directories();
+    let mut user = |key: &str| directive(key, KeyKind::User, &defaults.get(key)?.node, diagnostics);
+    let (user, group) = (user("user"), user("group"));
     (!directories.is_empty()).then_some(SharedDirectories { directories, user, group })
 }
 
-fn first_of_each_kind(shared: Option<&SharedDirectories>) -> Vec<(DirectoryKind, Text)> {
-    let directories = shared.map_or(&[][..], |shared| &shared.directories);
-    directories.iter().filter_map(|directory| Some((directory.kind, directory.names.first()?.clone()))).collect()
-}
-
-/// Names of units outside the group.
-fn outside(
-    key: &str,
-    table: &Table,
-    entries: &Entries<'_>,
-    outside: &Outside<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Vec<String> {
-    let Some(entry) = table.get(key) else { return Vec::new() };
-    let mut names = Vec::new();
-    for node in value::one_or_many(key, &entry.node, diagnostics) {
-        let Value::String(text) = &node.value else { continue };
-        let member = ProcessName::new(text)
-            .is_some_and(|name| entries.processes.contains_key(&name) || entries.setup.contains_key(&name));
-        if member {
-            let message = format!("`{text}` is one of the group's own; a group's `{key}` names units outside");
-            diagnostics.push(
-                Diagnostic::new(Code::MisplacedKey, &node.place, message)
-                    .help("order processes with `after` below `[process.NAME]`"),
+impl Reader<'_, '_> {
+    fn warn_not_wanted(&mut self, after: &[String], wants: &[String], requires: &[String]) {
+        const TARGET: &str = "network-online.target";
+        let has = |list: &[String]| list.iter().any(|name| name == TARGET);
+        if let Some(entry) = self.table.get("after").filter(|_| has(after) && !has(wants) && !has(requires)) {
+            let message = format!(
+                "the group is ordered after `{TARGET}` but does not pull it in, so the ordering may have no effect"
             );
-            continue;
+            let diagnostic = Diagnostic::new(Code::NotWanted, &entry.node, message);
+            self.push(diagnostic.help(format!("add `wants = [\"{TARGET}\"]`")));
         }
-        let Some(name) = outside.unit(key, node, diagnostics) else { continue };
-        if key == "wanted-by" {
-            units::warn_no_target(name, node, diagnostics);
+        for node in self.strings("wanted-by") {
+            if let Value::String(name) = &node.value {
+                units::target_as_service(name, node).into_iter().for_each(|warning| self.push(warning));
+            }
         }
-        names.push(name.to_owned());
     }
-    names
-}
 
-fn warn_not_wanted(
-    table: &Table,
-    after: &[String],
-    wants: &[String],
-    requires: &[String],
-    diagnostics: &mut Diagnostics,
-) {
-    const TARGET: &str = "network-online.target";
-    let has = |list: &[String]| list.iter().any(|name| name == TARGET);
-    if let Some(entry) = table.get("after").filter(|_| has(after) && !has(wants) && !has(requires)) {
-        let message = format!(
-            "the group is after `{TARGET}`, but doesn't want it: where nothing else does, it is never reached and not waited for"
-        );
-        diagnostics.push(
-            Diagnostic::new(Code::NotWanted, &entry.node.place, message).help(format!("add `wants = [\"{TARGET}\"]`")),
-        );
+    /// The pass-through table of a key of the group.
+    fn group_directives(&mut self, key: &str, section: Section, context: &GroupContext<'_>) -> PassThrough {
+        let entry = self.table.get(key);
+        let read = |entry: &Entry| pass_through::read(section, key, &entry.node, context.has_unit, self.diagnostics);
+        PassThrough(entry.map_or_else(Vec::new, read))
     }
 }
 
-fn instance_tables<'a>(member: &'a Table<'a>) -> impl Iterator<Item = &'a Table<'a>> {
-    let instances = member.table("instance").into_iter().flat_map(Table::entries);
-    instances.filter_map(|instance| instance.node.as_table())
-}
-
-/// A user's service manager runs as that user and can't become another.
-fn refuse_user_keys(
-    scope: Scope,
-    table: &Table,
-    processes: &BTreeMap<ProcessName, Process>,
-    setup: &BTreeMap<ProcessName, Setup>,
-    diagnostics: &mut Diagnostics,
-) {
-    if scope == Scope::System {
-        return;
-    }
-    let names = processes.keys().map(|name| ("process", name)).chain(setup.keys().map(|name| ("setup", name)));
-    let members = names.filter_map(|(kind, name)| table.table(kind)?.table(name.as_str()));
-    let tables = members.flat_map(|member| std::iter::once(member).chain(instance_tables(member)));
-    let tables = tables.chain(table.table("defaults"));
-    for entry in tables.flat_map(|table| ["user", "group", "ambient-capabilities"].map(|key| table.get(key))).flatten()
-    {
-        let message = "a user's service manager can't run programs as somebody else, or with more rights";
-        diagnostics.push(
-            Diagnostic::new(Code::Conflict, &entry.key, message)
-                .help("leave the key out, or install the group system-wide"),
-        );
-    }
-}
-
-fn pass_table(
-    key: &str,
-    section: Section,
-    table: &Table,
-    members: &dyn Fn(&str) -> bool,
-    diagnostics: &mut Diagnostics,
-) -> PassThrough {
-    let mut pass = PassThrough::default();
-    if let Some(entry) = table.get(key) {
-        pass_through::read(section, key, &entry.node, members, &mut pass, diagnostics);
-    }
-    pass
-}
-
-fn documentation(table: &Table, diagnostics: &mut Diagnostics) -> Vec<String> {
+fn uri(key: &str, node: &Node) -> Result<String> {
     const SCHEMES: [&str; 5] = ["http://", "https://", "file:", "info:", "man:"];
-    let Some(entry) = table.get("documentation") else { return Vec::new() };
-    let mut uris = Vec::new();
-    for node in value::one_or_many("documentation", &entry.node, diagnostics) {
-        let Some(uri) = value::plain("documentation", node, diagnostics) else { continue };
-        let known = SCHEMES.iter().any(|scheme| uri.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
-        if !known || uri.contains(|c: char| c.is_whitespace() || "\"'\\".contains(c)) {
-            let message = format!("`{}` isn't a URI that systemd takes as documentation", shown(uri));
-            diagnostics.push(invalid(node, message).help("write `man:NAME(SECTION)`, `https://…` or `file:/…`"));
-        } else {
-            uris.push(uri.to_owned());
-        }
+    let uri = value::plain(key, node)?;
+    let known = SCHEMES.iter().any(|scheme| uri.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+    if !known || uri.contains(|c: char| c.is_whitespace() || "\"'\\".contains(c)) {
+        let message = format!("`{}` is not a URI that systemd accepts", shown(&uri));
+        return Err(invalid(node, message).help("write `man:NAME(SECTION)`, `https://…` or `file:/…`"));
     }
-    uris
+    Ok(uri)
 }
 
-fn failure_policy(table: &Table, diagnostics: &mut Diagnostics) -> FailurePolicy {
-    let word = |node: &Node, diagnostics: &mut Diagnostics| {
-        value::word("failure-policy", node, keys::FAILURE_POLICY, diagnostics)
-    };
-    match table.get("failure-policy").and_then(|entry| word(&entry.node, diagnostics)) {
-        Some("stop") => FailurePolicy::Stop,
-        _ => FailurePolicy::Continue,
+/// The gate has to end: no group may keep the boot from finishing.
+fn gate_timeout(key: &str, node: &Node) -> Result<TimeSpan> {
+    let span = value::span(key, node)?;
+    match span.positive() {
+        Some(_) => Ok(span),
+        None => Err(invalid(node, format!("the group's `{key}` must be finite, or the boot would wait forever"))),
     }
-}
-
-/// The gate must end: a group may never keep the boot from finishing.
-fn gate_timeout(table: &Table, diagnostics: &mut Diagnostics) -> Span {
-    let span = span_or("timeout-start-sec", table, Span::seconds("10min", 600), diagnostics);
-    if let Some(entry) = table.get("timeout-start-sec")
-        && span.value.finite().is_none_or(|duration| duration.is_zero())
-    {
-        let message =
-            "the group's `timeout-start-sec` must end: a start that waits for ever would keep the machine from booting";
-        diagnostics.push(invalid(&entry.node, message));
-    }
-    span
 }

@@ -1,24 +1,23 @@
-//! Who is after whom: names resolved, setup steps gate what they should, no circle.
+//! `after`: names resolved, setup steps gate what they have to, no cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::process::Merged;
-use super::service::Role;
+use super::context::{GroupContext, Reader, Role};
+use super::member::Member;
 use super::units;
 use super::value;
-use super::value::shown;
+use super::value::{conflict, did_you_mean, shown};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::basic::scope::Scope;
 use crate::basic::suggest;
-use crate::group_file::document::{KeySpan, Node, Table};
+use crate::group_file::document::{KeySpan, Node};
 use crate::unit::name::ProcessName;
 
-/// What the `after` of a process or setup step comes to. Members are named by their position in the list of all.
+/// The `after` of a process or setup step. Members are indices into the list of all.
 #[derive(Debug, Default)]
 pub struct Order<'t> {
     /// Processes of the group.
     pub after: Vec<usize>,
-    /// Setup steps of the group that must have succeeded.
+    /// Setup steps that must have succeeded.
     pub gated_by: Vec<usize>,
     /// Those of them that it names itself.
     pub steps: Vec<usize>,
@@ -27,127 +26,104 @@ pub struct Order<'t> {
     named_at: Vec<(usize, KeySpan<'t>)>,
 }
 
-/// How units outside the group are named: by anything but its own units.
-pub struct Outside<'a> {
-    /// Which service manager has them.
-    pub scope: Scope,
-    /// Whether a unit's name is one of the group's.
-    pub own: &'a dyn Fn(&str) -> bool,
+/// The members of a group, by name and by index.
+struct Names<'m, 'g> {
+    members: &'m [Member<'m>],
+    indices: BTreeMap<&'m ProcessName, usize>,
+    removed: &'g BTreeSet<ProcessName>,
+    group: &'g GroupContext<'g>,
 }
 
-impl Outside<'_> {
-    /// The name at `node`. One of the group's own is refused: as a process it is known by its name, with all checks
-    /// that go with it; and what waits for the group's target or gate while belonging to the group waits for itself.
-    pub fn unit<'n>(&self, key: &str, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<&'n str> {
-        let name = units::outside_unit(key, node, self.scope, diagnostics)?;
-        if (self.own)(name) {
-            let message = format!(
-                "`{}` is one of the group's own units; with a suffix, `{key}` names units outside",
-                shown(name)
-            );
-            let help =
-                "a process or setup step is named as in its header, in the `after` of another: `after = [\"NAME\"]`";
-            diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message).help(help));
-            return None;
-        }
-        Some(name)
-    }
-}
-
-/// Where in the list of members each name is.
-type Positions<'a> = BTreeMap<&'a ProcessName, usize>;
-
-/// Resolves the `after` of every member, in their order: processes come before setup steps, both sorted by name.
-/// `removed`: processes taken out with `instances = 0`.
+/// Resolves the `after` of each member. `members`: processes before setup steps, both sorted by name. `removed`: processes
+/// with `instances = 0`.
 pub fn resolve<'a>(
-    members: &'a [Merged<'a>],
+    members: &'a [Member<'a>],
     removed: &BTreeSet<ProcessName>,
-    outside: &Outside<'_>,
+    group: &GroupContext<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Order<'a>> {
-    let positions = members.iter().enumerate().map(|(at, member)| (member.name, at)).collect();
-    let own = |member| own_order(member, members, &positions, removed, outside, diagnostics);
-    let mut orders: Vec<Order<'_>> = members.iter().map(own).collect();
+    let indices = members.iter().enumerate().map(|(index, member)| (member.name, index)).collect();
+    let names = Names { members, indices, removed, group };
+    let mut orders: Vec<Order<'_>> = Vec::new();
+    for member in members {
+        let mut order = Order::default();
+        let entry = member.table.get("after");
+        for node in entry.map_or_else(Vec::new, |entry| value::strings("after", &entry.node, diagnostics)) {
+            names.add(&mut order, node, member.name, diagnostics);
+        }
+        orders.push(order);
+    }
     gate(members, &mut orders);
-    // By name, so that the same mistakes always read the same.
-    report_cycles(positions.into_values(), members, &orders, diagnostics);
+    // By name, so that the same error always reads the same.
+    report_cycles(names.indices.into_values(), members, &orders, diagnostics);
     orders
 }
 
-fn own_order<'a>(
-    member: &'a Merged<'a>,
-    members: &[Merged<'_>],
-    positions: &Positions<'_>,
-    removed: &BTreeSet<ProcessName>,
-    outside: &Outside<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Order<'a> {
-    let mut order = Order::default();
-    let Some(entry) = member.table.get("after") else { return order };
-    for node in value::one_or_many("after", &entry.node, diagnostics) {
-        let Some(text) = value::text("after", node, diagnostics) else { continue };
+impl Names<'_, '_> {
+    /// Adds what `node` names to the order of `member`.
+    fn add<'t>(&self, order: &mut Order<'t>, node: &'t Node<'t>, member: &ProcessName, diagnostics: &mut Diagnostics) {
+        let Some(text) = diagnostics.ok(value::text("after", node)) else { return };
         let Some(name) = ProcessName::new(text) else {
-            let near = || suggest::nearest(text, positions.keys().map(|name| name.as_str()));
-            if !text.contains('.') && near().is_some() {
-                diagnostics.push_error(|| unknown(node, text, positions));
-                continue;
+            if !text.contains('.') && self.nearest(text).is_some() {
+                diagnostics.push_error(|| self.unknown(node, text));
+            } else {
+                order.units.extend(diagnostics.ok(self.group.outside("after", node)).map(str::to_owned));
             }
-            order.units.extend(outside.unit("after", node, diagnostics).map(str::to_owned));
-            continue;
+            return;
         };
-        let position = positions.get(&name).copied();
-        match position.map(|at| (at, members[at].role)) {
-            _ if removed.contains(&name) => {}
-            None => diagnostics.push_error(|| unknown(node, text, positions)),
-            Some(_) if name == *member.name => {
-                diagnostics.push(Diagnostic::new(
-                    Code::Cycle,
-                    &node.place,
-                    format!("`{name} → {name}`: nothing can be after itself"),
-                ));
+        if self.removed.contains(&name) {
+            return;
+        }
+        let Some(index) = self.indices.get(&name).copied() else {
+            diagnostics.push_error(|| self.unknown(node, text));
+            return;
+        };
+        match self.members[index].role {
+            _ if name == *member => diagnostics.push(cycle_error(&node.location, &format!("{name} → {name}"))),
+            Role::Manual => {
+                let message = format!("`{name}` is started manually, so nothing can be ordered after it");
+                let help = "remove it from `after`: a process of the group that starts it would wait for itself";
+                diagnostics.push(conflict(node, message).help(help));
             }
-            Some((_, Role::Manual)) => {
-                let message =
-                    format!("`{name}` is started by hand or by the group's manager, so nothing can wait for it");
-                let help = "whoever starts it from inside the group would wait for itself; leave it out of `after`";
-                diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message).help(help));
+            Role::Timed => {
+                let message = format!("`{name}` is started by its timer, so nothing can be ordered after it");
+                diagnostics.push(conflict(node, message).help("remove it from `after`"));
             }
-            Some((_, Role::Timed)) => {
-                let message = format!("`{name}` is started by its timer, so nothing can wait for it");
-                diagnostics.push(Diagnostic::new(Code::Conflict, &node.place, message));
-            }
-            Some((at, role)) => {
-                order.named_at.push((at, node.place));
+            role => {
+                order.named_at.push((index, node.location));
                 let list = if role == Role::Setup { &mut order.gated_by } else { &mut order.after };
-                if !list.contains(&at) {
-                    list.push(at);
+                if !list.contains(&index) {
+                    list.push(index);
                 }
-                if role == Role::Setup && !order.steps.contains(&at) {
-                    order.steps.push(at);
+                if role == Role::Setup && !order.steps.contains(&index) {
+                    order.steps.push(index);
                 }
             }
         }
     }
-    order
-}
 
-fn unknown(node: &Node, text: &str, positions: &Positions<'_>) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::new(Code::UnknownName, &node.place, format!("no process or setup step is named `{}`", shown(text)));
-    match suggest::nearest(text, positions.keys().map(|name| name.as_str())) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => {
-            let suffix = units::suffix("after", text);
-            diagnostic.help(format!("a unit outside the group is named with its suffix: `{}{suffix}`", shown(text)))
+    fn nearest(&self, text: &str) -> Option<&str> {
+        suggest::nearest(text, self.indices.keys().map(|name| name.as_str()))
+    }
+
+    fn unknown(&self, node: &Node, text: &str) -> Diagnostic {
+        let message = format!("no process or setup step is named `{}`", shown(text));
+        let diagnostic = Diagnostic::new(Code::UnknownName, node, message);
+        match self.nearest(text) {
+            Some(near) => did_you_mean(diagnostic, Some(near)),
+            None => {
+                let unit = format!("{}{}", shown(text), units::suffix("after", text));
+                diagnostic.help(format!("name a unit outside the group with its suffix: `{unit}`"))
+            }
         }
     }
 }
 
 /// A setup step that waits for no process of the group gates every process.
-fn gate(members: &[Merged<'_>], orders: &mut [Order<'_>]) {
-    let is_step = |at: usize| members[at].role == Role::Setup;
-    let steps = (0..members.len()).filter(|at| is_step(*at));
-    // A step after a step that waits for a process waits for that process as well.
+fn gate(members: &[Member<'_>], orders: &mut [Order<'_>]) {
+    let is_step = |index: usize| members[index].role == Role::Setup;
+    let steps = (0..members.len()).filter(|index| is_step(*index));
+    // A step after a step that waits for a process waits for that process too.
     let mut waiting: Vec<bool> = orders.iter().map(|order| !order.after.is_empty()).collect();
     loop {
         let gated = |step: &usize| !waiting[*step] && orders[*step].gated_by.iter().any(|gate| waiting[*gate]);
@@ -158,22 +134,22 @@ fn gate(members: &[Merged<'_>], orders: &mut [Order<'_>]) {
         more.into_iter().for_each(|step| waiting[step] = true);
     }
     let first: Vec<usize> = steps.filter(|step| !waiting[*step]).collect();
-    for (_, order) in orders.iter_mut().enumerate().filter(|(at, _)| !is_step(*at)) {
+    for (_, order) in orders.iter_mut().enumerate().filter(|(index, _)| !is_step(*index)) {
         let more: Vec<_> = first.iter().filter(|step| !order.gated_by.contains(step)).copied().collect();
         order.gated_by.extend(more);
         order.gated_by.sort_unstable();
     }
 }
 
-/// Each circle once, at the name that closes it. Depth first, without recursion: a group file may chain a thousand
-/// processes.
+/// Reports each cycle once, at the name that closes it. Depth first and without recursion: a group file may chain a
+/// thousand processes.
 fn report_cycles(
     starts: impl Iterator<Item = usize>,
-    members: &[Merged<'_>],
+    members: &[Member<'_>],
     orders: &[Order<'_>],
     diagnostics: &mut Diagnostics,
 ) {
-    let following = |at: usize| orders[at].after.iter().chain(&orders[at].gated_by).copied();
+    let following = |index: usize| orders[index].after.iter().chain(&orders[index].gated_by).copied();
     let mut done = vec![false; members.len()];
     let mut path = Vec::new();
     for start in starts {
@@ -181,19 +157,19 @@ fn report_cycles(
             continue;
         }
         path.push((start, following(start)));
-        while let Some((at, rest)) = path.last_mut() {
-            let at = *at;
+        while let Some((index, rest)) = path.last_mut() {
+            let index = *index;
             match rest.next() {
                 None => {
-                    done[at] = true;
+                    done[index] = true;
                     path.pop();
                 }
                 Some(other) if done[other] => {}
                 Some(other) => match path.iter().position(|(found, _)| *found == other) {
                     None => path.push((other, following(other))),
                     Some(begin) => {
-                        let circle: Vec<usize> = path[begin..].iter().map(|(at, _)| *at).collect();
-                        cycle(&circle, members, orders).into_iter().for_each(|one| diagnostics.push(one));
+                        let cycle: Vec<usize> = path[begin..].iter().map(|(index, _)| *index).collect();
+                        report_cycle(&cycle, members, orders).into_iter().for_each(|one| diagnostics.push(one));
                     }
                 },
             }
@@ -201,48 +177,43 @@ fn report_cycles(
     }
 }
 
-fn cycle(circle: &[usize], members: &[Merged<'_>], orders: &[Order<'_>]) -> Option<Diagnostic> {
-    let name = |at: usize| members[at].name.as_str();
-    // Begin with the name that sorts first, so that the same circle always reads the same.
-    let first = (0..circle.len()).min_by_key(|step| name(circle[*step]))?;
-    let round: Vec<usize> = (0..=circle.len()).map(|step| circle[(first + step) % circle.len()]).collect();
-    let text = round.iter().map(|at| name(*at)).collect::<Vec<_>>().join(" → ");
-    // Where it stands last, if it is named twice.
-    let place =
-        |pair: &[usize]| orders[pair[0]].named_at.iter().rfind(|(at, _)| *at == pair[1]).map(|(_, place)| *place);
-    let mut places = round.windows(2).filter_map(|pair| Some((place(pair)?, pair)));
-    let (place, _) = places.next()?;
-    let mut diagnostic = Diagnostic::new(Code::Cycle, &place, format!("each waits for the next: `{text}`"));
-    for (place, pair) in places {
-        diagnostic = diagnostic.related(&place, format!("`{}` is after `{}`", name(pair[0]), name(pair[1])));
-    }
-    Some(diagnostic.help("take one of them out of an `after`"))
+fn report_cycle(cycle: &[usize], members: &[Member<'_>], orders: &[Order<'_>]) -> Option<Diagnostic> {
+    let name = |index: usize| members[index].name.as_str();
+    // From the name that sorts first, so that the same cycle always reads the same.
+    let first = (0..cycle.len()).min_by_key(|step| name(cycle[*step]))?;
+    let round: Vec<usize> = (0..=cycle.len()).map(|step| cycle[(first + step) % cycle.len()]).collect();
+    let text = round.iter().map(|index| name(*index)).collect::<Vec<_>>().join(" → ");
+    // The last of several locations.
+    let location = |pair: &[usize]| {
+        orders[pair[0]].named_at.iter().rfind(|(index, _)| *index == pair[1]).map(|(_, location)| *location)
+    };
+    let mut locations = round.windows(2).filter_map(|pair| Some((location(pair)?, pair)));
+    let (location, _) = locations.next()?;
+    Some(locations.fold(cycle_error(&location, &text), |diagnostic, (location, pair)| {
+        diagnostic.related(&location, format!("`{}` is after `{}`", name(pair[0]), name(pair[1])))
+    }))
 }
 
-/// The names of `controls`.
-/// Those in `removed` (taken out with `instances = 0`) are left out without a word, as in `after`.
-pub fn controls(
-    table: &Table,
-    processes: &BTreeSet<&ProcessName>,
-    removed: &BTreeSet<ProcessName>,
-    diagnostics: &mut Diagnostics,
-) -> Vec<ProcessName> {
-    let Some(entry) = table.get("controls") else { return Vec::new() };
-    let mut names = Vec::new();
-    for node in value::one_or_many("controls", &entry.node, diagnostics) {
-        let Some(text) = value::text("controls", node, diagnostics) else { continue };
-        match ProcessName::new(text).filter(|name| processes.contains(name) || removed.contains(name)) {
-            Some(name) if removed.contains(&name) => {}
-            Some(name) => names.push(name),
-            None => {
-                let mut diagnostic =
-                    Diagnostic::new(Code::UnknownName, &node.place, format!("no process is named `{}`", shown(text)));
-                if let Some(near) = suggest::nearest(text, processes.iter().map(|name| name.as_str())) {
-                    diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-                }
-                diagnostics.push(diagnostic);
-            }
-        }
+fn cycle_error(location: &KeySpan<'_>, text: &str) -> Diagnostic {
+    Diagnostic::new(Code::Cycle, location, format!("dependency cycle in `after`: `{text}`"))
+        .help("remove one of these names from an `after`")
+}
+
+impl Reader<'_, '_> {
+    /// The names of `controls`, without those in `removed`.
+    pub fn controls(
+        &mut self,
+        processes: &BTreeSet<&ProcessName>,
+        removed: &BTreeSet<ProcessName>,
+    ) -> Vec<ProcessName> {
+        let names = self.each("controls", |key, node| {
+            let text = value::text(key, node)?;
+            ProcessName::new(text).filter(|name| processes.contains(name) || removed.contains(name)).ok_or_else(|| {
+                let message = format!("no process is named `{}`", shown(text));
+                let near = suggest::nearest(text, processes.iter().map(|name| name.as_str()));
+                did_you_mean(Diagnostic::new(Code::UnknownName, node, message), near)
+            })
+        });
+        names.into_iter().filter(|name| !removed.contains(name)).collect()
     }
-    names
 }

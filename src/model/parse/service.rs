@@ -1,373 +1,253 @@
-//! One unit's settings, from the merged table of `[defaults]`, its process or setup step, and its instance.
+//! The settings of one unit, from the merged table of `[defaults]`, its process or setup step, and its instance.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::command;
-use super::command::Surroundings;
-use super::directories;
+use super::context::{GroupContext, Reader, Role};
+use super::directive::directive;
+use super::directories::first;
+use super::member::Member;
 use super::placeholder;
-use super::placeholder::{Names, Position};
-use super::probe;
+use super::placeholder::Position;
 use super::value;
-use super::value::{invalid, wrong_type};
-use super::{pass_through, start_limit};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::group_file::document::{KeySpan, Node, Table, Value};
+use super::value::{conflict, invalid, missing, shown, unrepresentable, wrong_type};
+use crate::basic::diagnostic::Diagnostics;
+use crate::group_file::document::{Entry, Node, Table, Value};
 use crate::group_file::keys;
-use crate::model::{Argv, Credential, Directive, DirectoryKind, Hardening, Ready, Restart, Service, Span, Text};
+use crate::model::service::{Credential, Directive, Hardening, Ready, Service};
+use crate::model::text::{Argv, Text};
 
-/// What a table is read as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Started by the target.
-    Auto,
-    /// Started by hand or by the group's manager.
-    Manual,
-    /// Started by a timer.
-    Timed,
-    /// A setup step.
-    Setup,
-}
-
-/// Everything that reading a table needs besides the table.
-pub struct Context<'a> {
-    /// `process.web`, as in the table's header.
-    pub header: fmt::Arguments<'a>,
-    /// Where the header stands.
-    pub place: KeySpan<'a>,
-    /// What it is.
-    pub role: Role,
-    /// For placeholders, without directories.
-    pub names: Names<'a>,
-    /// The group's shared directories: the first of each kind.
-    pub shared: &'a [(DirectoryKind, Text)],
-    /// Whether a unit's name is one of the group's.
-    pub members: &'a dyn Fn(&str) -> bool,
-}
-
-/// Reads the merged table.
-pub fn read(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> Service {
-    let directories = directories::read(table, &context.names, diagnostics);
-    let first = directories::first(&directories, context.shared);
-    let names = Names { directories: &first, credentials: has_credentials(table), ..context.names.clone() };
-    let working_directory = working_directory(table, &names, diagnostics);
-    let around = Surroundings { names: &names, working_directory: working_directory.as_ref() };
-    let many = |key: &str, diagnostics: &mut Diagnostics| {
-        table.get(key).map_or_else(Vec::new, |entry| command::read_many(key, &entry.node, &around, diagnostics))
-    };
-    let ready = ready(table, context, &around, diagnostics);
-    let limits = start_limit::read(table, context, &ready, diagnostics);
-    let health = table.get("health").and_then(|entry| probe::health(&entry.node, &around, diagnostics));
+/// Reads the settings of `member`, or of one of its instances, whose merged table and header these are. `instances`: true
+/// if the member has some.
+pub fn read(
+    table: &Table,
+    header: &str,
+    member: &Member<'_>,
+    instances: bool,
+    group: &GroupContext<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Service {
+    let mut reader = Reader::new(table, group.name, member.name.as_str(), instances, diagnostics);
+    let directories = reader.directories();
+    reader.placeholders.directories = first(&directories, group.shared);
+    reader.working_directory = reader.working_directory();
+    let ready = reader.readiness(member.role);
+    let limits = reader.limits(member.role, &ready);
+    let health = table.get("health").and_then(|entry| reader.health(&entry.node));
     if health.is_some() || matches!(ready, Ready::Probe(_)) {
-        pass_through::refuse_notify_access(table, diagnostics);
+        reader.refuse_notify_access();
     }
     Service {
-        description: table
-            .get("description")
-            .and_then(|entry| value::plain("description", &entry.node, diagnostics))
-            .map(str::to_owned),
-        exec: exec(table, context, &around, diagnostics),
-        exec_start_pre: many("exec-start-pre", diagnostics),
-        exec_start_post: many("exec-start-post", diagnostics),
-        exec_reload: many("exec-reload", diagnostics),
-        exec_stop: many("exec-stop", diagnostics),
-        exec_stop_post: many("exec-stop-post", diagnostics),
-        environment: environment(table, &names, diagnostics),
-        environment_files: environment_files(table, &names, diagnostics),
-        inputs: paths("inputs", table, &names, diagnostics),
-        hardening: hardening(table, diagnostics),
-        credentials: credentials(table, &names, diagnostics),
-        pass: pass_through::read_all(context.header, table, context.members, diagnostics),
-        essential: essential(table, context, diagnostics),
-        directives: directives(table, &limits, diagnostics),
+        description: reader.get("description", value::plain),
+        exec: reader.exec(header, member),
+        exec_start_pre: reader.commands("exec-start-pre"),
+        exec_start_post: reader.commands("exec-start-post"),
+        exec_reload: reader.commands("exec-reload"),
+        exec_stop: reader.commands("exec-stop"),
+        exec_stop_post: reader.commands("exec-stop-post"),
+        environment: reader.environment(),
+        environment_files: reader.environment_files(),
+        inputs: reader.inputs(),
+        hardening: reader.hardening(),
+        credentials: reader.credentials(),
+        pass: reader.pass_through(header, group.has_unit),
+        essential: reader.essential(member.role),
+        directives: reader.directives(limits.promised),
         restart: limits.restart,
         timeout_start: limits.timeout_start,
-        working_directory,
+        working_directory: reader.working_directory,
         directories,
         ready,
         health,
     }
 }
 
-fn exec(table: &Table, context: &Context<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Argv {
-    match (table.get("exec"), table.get("shell")) {
-        (Some(exec), Some(shell)) => {
-            let diagnostic = Diagnostic::new(Code::Conflict, &shell.key, "`exec` and `shell` exclude each other");
-            diagnostics.push(diagnostic.related(&exec.key, "`exec` stands here"));
-            Vec::new()
-        }
-        (Some(entry), None) => command::read("exec", &entry.node, around, diagnostics).unwrap_or_default(),
-        (None, Some(entry)) => command::shell(&entry.node, around.names, diagnostics).unwrap_or_default(),
-        (None, None) => {
-            let diagnostic = Diagnostic::new(
-                Code::MissingKey,
-                &context.place,
-                format!("`[{}]` says nothing to run", context.header),
-            );
-            diagnostics.push(diagnostic.help("add `exec = [\"/path/to/program\", \"argument\"]`, or `shell = \"…\"`"));
-            Vec::new()
-        }
-    }
-}
-
-fn ready(table: &Table, context: &Context<'_>, around: &Surroundings<'_>, diagnostics: &mut Diagnostics) -> Ready {
-    let Some(entry) = table.get("ready") else {
-        return if matches!(context.role, Role::Timed | Role::Setup) { Ready::Oneshot } else { Ready::Exec };
-    };
-    let ready = probe::ready(&entry.node, around, diagnostics).unwrap_or(Ready::Exec);
-    if context.role == Role::Timed && ready != Ready::Oneshot {
-        let message = "a process with `on-calendar` runs to its end: `ready` can only be `\"oneshot\"`";
-        diagnostics.push(Diagnostic::new(Code::Conflict, &entry.key, message));
-    }
-    ready
-}
-
-fn working_directory(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Text> {
-    let node = &table.get("working-directory")?.node;
-    let text = placeholder::read("working-directory", node, Position::Path, names, diagnostics)?;
-    let relative = !text.leading().starts_with('/')
-        && text.leading() != "~"
-        && matches!(
-            text.pieces().first(),
-            None | Some(crate::model::Piece::Literal(_) | crate::model::Piece::Instance)
-        );
-    if relative {
-        diagnostics.push(invalid(node, "`working-directory` must be an absolute path, or `~`"));
-        return None;
-    }
-    checked_path("working-directory", node, text, diagnostics)
-}
-
-/// A path goes into a directive where systemd has no quoting: no control characters, no blanks at an end.
-pub fn checked_path(key: &str, node: &Node, text: Text, diagnostics: &mut Diagnostics) -> Option<Text> {
-    let Value::String(written) = &node.value else { return Some(text) };
-    if written.is_empty() {
-        diagnostics.push(invalid(node, format!("`{key}` is empty")));
-        return None;
-    }
-    if written.chars().any(char::is_control) || written.ends_with('\\') || written.trim() != written {
-        let message = format!(
-            "`{key}` holds a control character, a blank at an end, or a `\\` at the end, which a unit can't carry there"
-        );
-        diagnostics.push(Diagnostic::new(Code::Uncarriable, &node.place, message));
-        return None;
-    }
-    Some(text)
-}
-
-fn environment(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> BTreeMap<String, Text> {
-    let mut variables = BTreeMap::new();
-    let Some(entry) = table.get("environment") else { return variables };
-    let Some(entries) = entry.node.as_table() else {
-        diagnostics.push(wrong_type("environment", "a table: `environment = { NAME = \"value\" }`", &entry.node));
-        return variables;
-    };
-    for entry in entries.entries() {
-        let name = &*entry.name;
-        if !placeholder::is_variable(name) {
-            let message = format!(
-                "`{}` can't be a variable's name: systemd drops all but letters, digits and `_`",
-                value::shown(name)
-            );
-            diagnostics.push(Diagnostic::new(Code::Uncarriable, &entry.key, message));
-            continue;
-        }
-        let text = match &entry.node.value {
-            Value::Boolean(false) => continue,
-            Value::Integer(number) => Some(Text::literal(number.to_string())),
-            Value::String(_) => placeholder::read(name, &entry.node, Position::Environment, names, diagnostics),
-            _ => {
-                diagnostics.push(wrong_type(name, "a string, or `false` to take the variable away", &entry.node));
+impl<'a> Reader<'a, '_> {
+    fn exec(&mut self, header: &str, member: &Member<'_>) -> Argv {
+        let argv = match (self.table.get("exec"), self.table.get("shell")) {
+            (Some(exec), Some(shell)) => {
+                let diagnostic = conflict(shell, "`exec` and `shell` exclude each other");
+                self.push(diagnostic.related(&exec.key, "`exec` is here"));
+                None
+            }
+            (Some(entry), None) => self.command("exec", &entry.node),
+            (None, Some(entry)) => self.shell(&entry.node),
+            (None, None) => {
+                let diagnostic = missing(&member.location, format!("`[{header}]` has no command"));
+                self.push(diagnostic.help("add `exec = [\"/path/to/program\", \"argument\"]`, or `shell = \"…\"`"));
                 None
             }
         };
-        let Some(text) = text else { continue };
-        if name.len() + 1 + text.literal_len() >= command::LONGEST_WORD {
-            let message = format!(
-                "`{name}` has {} bytes; the kernel passes {} at most",
-                text.literal_len(),
-                command::LONGEST_WORD - 1
-            );
-            diagnostics.push(Diagnostic::new(Code::Uncarriable, &entry.node.place, message).help("put it into a file"));
-            continue;
-        }
-        variables.insert(name.to_owned(), text);
+        argv.unwrap_or_default()
     }
-    variables
-}
 
-fn environment_files(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<(bool, Text)> {
-    let Some(entry) = table.get("environment-file") else { return Vec::new() };
-    let mut files = Vec::new();
-    for node in value::one_or_many("environment-file", &entry.node, diagnostics) {
-        let Some(mut text) = placeholder::read("environment-file", node, Position::Path, names, diagnostics) else {
-            continue;
+    fn readiness(&mut self, role: Role) -> Ready {
+        let Some(entry) = self.table.get("ready") else {
+            return if matches!(role, Role::Timed | Role::Setup) { Ready::Oneshot } else { Ready::Exec };
         };
-        let optional = text.leading().starts_with('-');
-        if optional && let Some(literal) = text.leading_mut() {
-            literal.remove(0);
+        let ready = self.ready(&entry.node).unwrap_or(Ready::Exec);
+        if role == Role::Timed && ready != Ready::Oneshot {
+            self.push(conflict(entry, "`ready` must be `\"oneshot\"` with `on-calendar`"));
         }
-        if text.is_relative() {
-            diagnostics
-                .push(invalid(node, "`environment-file` takes absolute paths; a leading `-` makes one optional"));
-        } else if let Some(text) = checked_path("environment-file", node, text, diagnostics) {
-            files.push((optional, text));
+        ready
+    }
+
+    fn working_directory(&mut self) -> Option<Text> {
+        let node = &self.table.get("working-directory")?.node;
+        let text = self.path("working-directory", node)?;
+        if text.is_relative() && text.leading() != "~" {
+            self.push(invalid(node, "`working-directory` must be an absolute path, or `~`"));
+            return None;
         }
+        Some(text)
     }
-    files
-}
 
-fn paths(key: &str, table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Vec<Text> {
-    let Some(entry) = table.get(key) else { return Vec::new() };
-    let mut paths = Vec::new();
-    for node in value::one_or_many(key, &entry.node, diagnostics) {
-        match placeholder::read(key, node, Position::Path, names, diagnostics) {
-            Some(text) if !text.is_relative() => paths.push(text),
-            Some(_) => diagnostics.push(invalid(node, format!("`{key}` takes absolute paths"))),
-            None => {}
+    /// The entries of a table of values by name, without those that `false` removes.
+    fn named(&mut self, key: &str, example: &str) -> Vec<&'a Entry<'a>> {
+        let Some(entry) = self.table.get(key) else { return Vec::new() };
+        let Some(table) = entry.node.as_table() else {
+            self.push(wrong_type(key, &format!("a table such as `{key} = {{ {example} }}`"), &entry.node));
+            return Vec::new();
+        };
+        table.entries().iter().filter(|entry| entry.node.value != Value::Boolean(false)).collect()
+    }
+
+    fn environment(&mut self) -> BTreeMap<String, Text> {
+        let entries = self.named("environment", "NAME = \"value\"");
+        entries.into_iter().filter_map(|entry| Some((entry.name.to_string(), self.variable(entry)?))).collect()
+    }
+
+    fn variable(&mut self, entry: &Entry) -> Option<Text> {
+        let (name, node) = (&*entry.name, &entry.node);
+        if !placeholder::is_variable(name) {
+            let message = format!("`{}` is not a valid variable name", shown(name));
+            self.push(unrepresentable(entry, message).help("use letters, digits and `_`, without a digit first"));
+            return None;
         }
-    }
-    paths
-}
-
-fn hardening(table: &Table, diagnostics: &mut Diagnostics) -> Hardening {
-    let word =
-        table.get("hardening").and_then(|entry| value::word("hardening", &entry.node, keys::HARDENING, diagnostics));
-    match word {
-        Some("basic") => Hardening::Basic,
-        Some("strict") => Hardening::Strict,
-        _ => Hardening::None,
-    }
-}
-
-fn credentials(table: &Table, names: &Names<'_>, diagnostics: &mut Diagnostics) -> BTreeMap<String, Credential> {
-    let mut credentials = BTreeMap::new();
-    let Some(entry) = table.get("credentials") else { return credentials };
-    let Some(entries) = entry.node.as_table() else {
-        diagnostics.push(wrong_type("credentials", "a table: `credentials = { name = \"/path\" }`", &entry.node));
-        return credentials;
-    };
-    for entry in entries.entries().iter().filter(|entry| entry.node.value != Value::Boolean(false)) {
-        let name = &*entry.name;
-        let valid = !name.is_empty()
-            && name.len() <= 255
-            && name != "."
-            && name != ".."
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
-        if !valid {
-            let message =
-                format!("`{}` can't be a credential's name: letters, digits, `_`, `.` and `-`", value::shown(name));
-            diagnostics.push(Diagnostic::new(Code::Uncarriable, &entry.key, message));
-        } else if let Some(credential) = credential(name, &entry.node, names, diagnostics) {
-            credentials.insert(name.to_owned(), credential);
-        }
-    }
-    credentials
-}
-
-/// Whether a table gives its unit credentials, by the key or by pass-through.
-pub fn has_credentials(table: &Table) -> bool {
-    let entries =
-        |key: &str| table.get(key).and_then(|entry| entry.node.as_table()).into_iter().flat_map(Table::entries);
-    // What isn't a table is a mistake already; nothing that speaks of it is a second one.
-    table.get("credentials").is_some_and(|entry| entry.node.as_table().is_none())
-        || entries("credentials").any(|entry| entry.node.value != Value::Boolean(false))
-        || entries("service").any(|entry| entry.name.contains("Credential"))
-}
-
-fn credential(name: &str, node: &Node, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Credential> {
-    let path = |node: &Node, diagnostics: &mut Diagnostics| {
-        let text = placeholder::read(name, node, Position::Path, names, diagnostics)?;
-        checked_path(name, node, text, diagnostics)
-    };
-    match &node.value {
-        Value::String(written) => {
-            let text = path(node, diagnostics)?;
-            let store_name = !written.is_empty() && !written.contains(['/', ':']) && !written.starts_with('.');
-            if !store_name && text.is_relative() {
-                diagnostics.push(invalid(
-                    node,
-                    format!("credential `{name}` takes an absolute path, or a name of systemd's credential store"),
-                ));
+        let text = match &node.value {
+            Value::Integer(number) => Text::literal(number.to_string()),
+            Value::String(_) => self.text(name, node, Position::Environment)?,
+            _ => {
+                self.push(wrong_type(name, "a string, or `false` to remove the variable", node));
                 return None;
             }
-            Some(Credential::Load(text))
-        }
-        Value::Table(table) => {
-            value::unknown_keys("a credential", table, &["encrypted", "text"], diagnostics);
-            match (table.get("encrypted"), table.get("text")) {
-                (Some(entry), None) => path(&entry.node, diagnostics).map(Credential::Encrypted),
-                (None, Some(entry)) => {
-                    value::carried_text("text", &entry.node, diagnostics).map(|text| Credential::Text(text.to_owned()))
-                }
-                _ => {
-                    diagnostics.push(Diagnostic::new(
-                        Code::Conflict,
-                        &node.place,
-                        format!("credential `{name}` takes either `encrypted` or `text`"),
-                    ));
-                    None
-                }
+        };
+        let length = name.len() + 1 + text.literal_len();
+        self.diagnostics.ok(command::check_length(format_args!("`{name}`"), node, length)).map(|()| text)
+    }
+
+    fn environment_files(&mut self) -> Vec<(bool, Text)> {
+        let mut files = Vec::new();
+        for node in self.strings("environment-file") {
+            let Some(mut text) = self.path("environment-file", node) else { continue };
+            let optional = text.leading().starts_with('-');
+            if optional && let Some(literal) = text.leading_mut() {
+                literal.remove(0);
+            }
+            if text.is_relative() {
+                let message = "`environment-file` takes absolute paths, with a leading `-` for an optional file";
+                self.push(invalid(node, message));
+            } else {
+                files.push((optional, text));
             }
         }
-        _ => {
-            diagnostics.push(wrong_type(
-                name,
-                "a path, a store's name, or `{ encrypted = PATH }` or `{ text = \"…\" }`",
-                node,
-            ));
-            None
+        files
+    }
+
+    fn inputs(&mut self) -> Vec<Text> {
+        let mut paths = Vec::new();
+        for node in self.strings("inputs") {
+            match self.text("inputs", node, Position::Path) {
+                Some(text) if text.is_relative() => self.push(invalid(node, "`inputs` takes absolute paths")),
+                text => paths.extend(text),
+            }
+        }
+        paths
+    }
+
+    fn hardening(&mut self) -> Hardening {
+        match self.get("hardening", |key, node| value::word(key, node, keys::HARDENING)) {
+            Some("basic") => Hardening::Basic,
+            Some("strict") => Hardening::Strict,
+            _ => Hardening::None,
         }
     }
-}
 
-fn essential(table: &Table, context: &Context<'_>, diagnostics: &mut Diagnostics) -> bool {
-    let Some(entry) = table.get("essential") else { return matches!(context.role, Role::Auto | Role::Setup) };
-    let essential = value::boolean("essential", &entry.node, diagnostics).unwrap_or(true);
-    if essential && context.role == Role::Timed {
-        diagnostics.push(Diagnostic::new(
-            Code::Conflict,
-            &entry.key,
-            "a process with `on-calendar` is never essential: the group doesn't wait for it",
-        ));
+    fn credentials(&mut self) -> BTreeMap<String, Credential> {
+        let mut credentials = BTreeMap::new();
+        for entry in self.named("credentials", "NAME = \"/path\"") {
+            let name = &*entry.name;
+            let valid = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+            if matches!(name, "" | "." | "..") || name.len() > 255 || !name.chars().all(valid) {
+                let message = format!("`{}` is not a valid credential name", shown(name));
+                self.push(unrepresentable(entry, message).help("use letters, digits, `_`, `.` and `-`"));
+            } else if let Some(credential) = self.credential(name, &entry.node) {
+                credentials.insert(name.to_owned(), credential);
+            }
+        }
+        credentials
     }
-    essential && context.role != Role::Timed
-}
 
-/// The one-to-one keys, promises included, in the order of the table of keys.
-fn directives(table: &Table, limits: &start_limit::Limits, diagnostics: &mut Diagnostics) -> Vec<Directive> {
-    let mut directives = Vec::new();
-    for key in keys::KEYS {
-        let Some((section, name, kind)) = key.directive else { continue };
-        let value = match (limits.promised(key.name), table.get(key.name)) {
-            (Some(value), _) => Some(value),
-            (None, Some(entry)) => value::directive(key.name, kind, &entry.node, diagnostics),
-            (None, None) => None,
+    fn credential(&mut self, name: &str, node: &Node) -> Option<Credential> {
+        let diagnostic = match &node.value {
+            Value::String(written) => {
+                let text = self.path(name, node)?;
+                let in_store = !written.is_empty() && !written.contains(['/', ':']) && !written.starts_with('.');
+                if in_store || !text.is_relative() {
+                    return Some(Credential::Load(text));
+                }
+                let expected = "an absolute path, or the name of a credential in systemd's store";
+                invalid(node, format!("credential `{name}` takes {expected}"))
+            }
+            Value::Table(table) => {
+                value::unknown_keys("a credential", table, &["encrypted", "text"], self.diagnostics);
+                match (table.get("encrypted"), table.get("text")) {
+                    (Some(entry), None) => return self.path(name, &entry.node).map(Credential::Encrypted),
+                    (None, Some(entry)) => {
+                        let text = self.diagnostics.ok(value::any_text("text", &entry.node))?;
+                        return Some(Credential::Text(text.to_owned()));
+                    }
+                    _ => conflict(node, format!("credential `{name}` takes either `encrypted` or `text`")),
+                }
+            }
+            _ => {
+                let expected = "a path, a name in systemd's store, `{ encrypted = PATH }` or `{ text = \"…\" }`";
+                wrong_type(name, expected, node)
+            }
         };
-        if let Some(value) = value {
-            directives.push(Directive { section, name, value });
-        }
+        self.push(diagnostic);
+        None
     }
-    directives
-}
 
-impl Restart {
-    /// The value of a word of [`keys::RESTART`].
-    pub fn from_word(word: &str) -> Self {
-        match word {
-            "on-success" => Self::OnSuccess,
-            "on-failure" => Self::OnFailure,
-            "on-abnormal" => Self::OnAbnormal,
-            "on-watchdog" => Self::OnWatchdog,
-            "on-abort" => Self::OnAbort,
-            "always" => Self::Always,
-            _ => Self::No,
+    fn essential(&mut self, role: Role) -> bool {
+        let Some(entry) = self.table.get("essential") else { return matches!(role, Role::Auto | Role::Setup) };
+        let essential = self.diagnostics.ok(value::boolean("essential", &entry.node)).unwrap_or(true);
+        if essential && role == Role::Timed {
+            self.push(conflict(
+                entry,
+                "`essential` cannot be combined with `on-calendar`: the group does not wait for it",
+            ));
         }
+        essential && role != Role::Timed
     }
-}
 
-/// The span of a key, or its default.
-pub fn span_or(key: &str, table: &Table, default: Span, diagnostics: &mut Diagnostics) -> Span {
-    table.get(key).and_then(|entry| value::time_span(key, &entry.node, diagnostics)).unwrap_or(default)
+    /// The keys that are directives one to one, in the order of the table of keys, which is that of `promised` too.
+    fn directives(&mut self, promised: Vec<(&'static str, Cow<'static, str>)>) -> Vec<Directive> {
+        let mut promised = promised.into_iter().peekable();
+        let mut directives = Vec::new();
+        for key in keys::KEYS {
+            let Some((section, name)) = key.directive else { continue };
+            let value = match promised.next_if(|(promised, _)| *promised == key.name) {
+                Some((_, value)) => Some(value),
+                None => {
+                    let entry = self.table.get(key.name);
+                    entry.and_then(|entry| directive(key.name, key.kind, &entry.node, self.diagnostics))
+                }
+            };
+            directives.extend(value.map(|value| Directive { section, name, value }));
+        }
+        debug_assert!(promised.next().is_none());
+        directives
+    }
 }

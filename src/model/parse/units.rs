@@ -1,57 +1,48 @@
 //! Names of units outside the group.
 
-use super::value::{invalid, shown, text};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::value::{Result, did_you_mean, invalid, shown, text};
+use crate::basic::diagnostic::{Code, Diagnostic};
 use crate::basic::scope::Scope;
 use crate::group_file::document::Node;
+use crate::unit::name::MAX;
 
-/// The suffixes of systemd's unit types.
-pub const UNIT_SUFFIXES: &[&str] = &[
-    ".service",
-    ".socket",
-    ".target",
-    ".timer",
-    ".path",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".slice",
-    ".scope",
-    ".device",
-];
+/// systemd's unit types.
+pub const UNIT_TYPES: &[&str] =
+    &["service", "socket", "target", "timer", "path", "mount", "automount", "swap", "slice", "scope", "device"];
 
-/// A checked name of a unit outside the group, with its suffix.
-pub fn unit_name<'a>(key: &str, node: &'a Node, diagnostics: &mut Diagnostics) -> Option<&'a str> {
-    let name = text(key, node, diagnostics)?;
-    let stem = UNIT_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
+/// The name of a unit, with its suffix.
+pub fn unit<'n>(key: &str, node: &'n Node) -> Result<&'n str> {
+    let name = text(key, node)?;
+    let stem = name.rsplit_once('.').filter(|(_, suffix)| UNIT_TYPES.contains(suffix)).map(|(stem, _)| stem);
     let valid = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    match stem {
-        Some(stem) if stem.ends_with('@') => {
-            let message = format!("`{}` is a template, of which only an instance can be meant", shown(name));
-            diagnostics.push(invalid(node, message).help("write one: `NAME@INSTANCE.service`"));
-            None
+    let Some(stem) = stem else {
+        if name.is_empty() {
+            return Err(invalid(node, format!("`{key}` names no unit")));
         }
-        Some(stem)
-            if !stem.is_empty()
-                && name.len() <= crate::unit::name::MAX
-                && stem.chars().all(valid)
-                && !stem.starts_with('@') =>
-        {
-            Some(name)
-        }
-        Some(_) => {
-            diagnostics.push(invalid(node, format!("`{}` can't be a unit's name", shown(name))));
-            None
-        }
-        None => {
-            let diagnostic = invalid(node, format!("`{}` isn't a unit's name: it has no suffix", shown(name)));
-            diagnostics.push(match name.is_empty() {
-                true => diagnostic,
-                false => diagnostic.help(format!("did you mean `{}{}`?", shown(name), suffix(key, name))),
-            });
-            None
-        }
+        let diagnostic = invalid(node, format!("`{}` is not a unit name: the suffix is missing", shown(name)));
+        return Err(did_you_mean(diagnostic, Some(format!("{}{}", shown(name), suffix(key, name)))));
+    };
+    if stem.ends_with('@') {
+        let message = format!("`{}` is a template, not a unit that can be started", shown(name));
+        return Err(invalid(node, message).help("name an instance: `NAME@INSTANCE.service`"));
     }
+    if stem.is_empty() || stem.starts_with('@') || name.len() > MAX || !stem.chars().all(valid) {
+        return Err(invalid(node, format!("`{}` is not a valid unit name", shown(name))));
+    }
+    Ok(name)
+}
+
+/// The name of a unit outside the group. In user scope the system's own targets are left out, as they do not exist there:
+/// a note, not an error.
+pub fn outside<'n>(key: &str, node: &'n Node, scope: Scope) -> Result<&'n str> {
+    let name = unit(key, node)?;
+    let boot = matches!(name, "multi-user.target" | "graphical.target");
+    if scope == Scope::User && (boot || name.starts_with("network") && name.ends_with(".target")) {
+        let message = format!("a user's service manager has no `{name}`, ignoring");
+        let diagnostic = Diagnostic::new(Code::UserScope, node, message);
+        return Err(if boot { diagnostic.help("write `default.target`") } else { diagnostic });
+    }
+    Ok(name)
 }
 
 /// systemd's own targets that people name.
@@ -78,29 +69,15 @@ const TARGETS: &[&str] = &[
     "timers",
 ];
 
-/// The suffix that was most likely meant for a unit's name without one.
+/// The likely suffix of a unit name without one.
 pub fn suffix(key: &str, name: &str) -> &'static str {
     if key == "wanted-by" || TARGETS.contains(&name) { ".target" } else { ".service" }
 }
 
-/// A service that is called like one of systemd's targets starts nothing: there is none.
-pub fn warn_no_target(name: &str, node: &Node, diagnostics: &mut Diagnostics) {
-    if let Some(target) = name.strip_suffix(".service").filter(|stem| TARGETS.contains(stem)) {
-        let message = format!("systemd has no `{name}`, so that nothing starts the group: it has `{target}.target`");
-        let help = format!("write `wanted-by = [\"{target}.target\"]`");
-        diagnostics.push(Diagnostic::new(Code::NotWanted, &node.place, message).help(help));
-    }
-}
-
-/// As [`unit_name`]; in user scope the system's own targets are left out, with a note: they don't exist there.
-pub fn outside_unit<'a>(key: &str, node: &'a Node, scope: Scope, diagnostics: &mut Diagnostics) -> Option<&'a str> {
-    let name = unit_name(key, node, diagnostics)?;
-    let boot = matches!(name, "multi-user.target" | "graphical.target");
-    if scope == Scope::User && (boot || name.starts_with("network") && name.ends_with(".target")) {
-        let message = format!("`{name}` was left out: a user's service manager doesn't have it");
-        let diagnostic = Diagnostic::new(Code::UserScope, &node.place, message);
-        diagnostics.push(if boot { diagnostic.help("write `default.target`") } else { diagnostic });
-        return None;
-    }
-    Some(name)
+/// The warning for a service with the name of one of systemd's targets: no such unit exists.
+pub fn target_as_service(name: &str, node: &Node) -> Option<Diagnostic> {
+    let target = name.strip_suffix(".service").filter(|stem| TARGETS.contains(stem))?;
+    let message = format!("systemd has no `{name}`, only `{target}.target`, so nothing starts the group");
+    let help = format!("write `wanted-by = [\"{target}.target\"]`");
+    Some(Diagnostic::new(Code::NotWanted, node, message).help(help))
 }

@@ -90,8 +90,9 @@ impl Machine for ThisMachine {
 /// Warnings for everything that a group names and that isn't there.
 pub(super) fn missing(group: &Group, source: &Source, machine: &dyn Machine) -> Diagnostics {
     let mut look = Look { machine, source, found: Diagnostics::default() };
-    let processes = group.processes.iter().map(|(name, process)| ("process", name, &process.service, &process.place));
-    let steps = group.setup.iter().map(|(name, step)| ("setup", name, &step.service, &step.place));
+    let processes =
+        group.processes.iter().map(|(name, process)| ("process", name, &process.service, &process.location));
+    let steps = group.setup.iter().map(|(name, step)| ("setup", name, &step.service, &step.location));
     for (kind, name, service, place) in steps.chain(processes) {
         let elsewhere = |(_, directive, _): &(_, String, _)| ELSEWHERE.contains(&directive.as_str());
         if !service.pass.0.iter().any(elsewhere) {
@@ -150,7 +151,7 @@ impl Look<'_> {
             let message = "`controls` has no effect yet: there is no polkit rule for it on this machine";
             let place = spot(self.source, "process", name.as_str(), &["controls"]);
             let help = format!("as root: `copse polkit {0} > {1}/50-copse-{0}.rules`", group.name, polkit::RULES[0]);
-            let place = place.unwrap_or_else(|| process.place.clone());
+            let place = place.unwrap_or_else(|| process.location.clone());
             self.found.push(Diagnostic::new(Code::Missing, place, message).help(help));
         }
     }
@@ -190,7 +191,7 @@ fn literal(text: &Text) -> Option<&str> {
 
 /// Where one of these keys stands, of the process itself or else of `[defaults]`.
 fn spot(source: &Source, kind: &str, name: &str, keys: &[&str]) -> Option<SourceLocation> {
-    let of = |path: &[&str]| model::place_of(source, path, keys);
+    let of = |path: &[&str]| model::location_of(source, path, keys);
     of(&[kind, name]).or_else(|| of(&["defaults"]))
 }
 
