@@ -9,8 +9,7 @@ mod manual;
 use serde_json::{Map, Value, json};
 
 use self::manual::Manual;
-use super::parse::grammar::CAPABILITIES;
-use super::parse::{instances, pass_through, probe, units};
+use super::parse::{grammar, instances, pass_through, probe, units};
 use crate::basic::signal;
 use crate::group_file::keys;
 use crate::group_file::keys::{Key, KeyKind};
@@ -86,7 +85,9 @@ fn kind(kind: KeyKind) -> Value {
         ] }),
         KeyKind::Word(words) => json!({ "enum": words }),
         KeyKind::Statuses => one_or_many(json!({ "type": ["string", "integer"], "minimum": 0, "maximum": 255 })),
-        KeyKind::Capabilities => one_or_many(json!({ "anyOf": [{ "enum": CAPABILITIES }, text()] })),
+        KeyKind::Capabilities => {
+            one_or_many(json!({ "anyOf": [{ "enum": grammar::capabilities().collect::<Vec<_>>() }, text()] }))
+        }
         KeyKind::Units => {
             let pattern = format!(r"\.({})$", units::UNIT_TYPES.join("|"));
             one_or_many(json!({ "type": "string", "pattern": pattern }))

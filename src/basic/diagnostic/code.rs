@@ -1,4 +1,4 @@
-//! The stable codes. A test proves that each has a case under `tests/errors/`.
+//! The codes of diagnostics, which are stable. A test checks that each has a case in `tests/errors/`.
 
 use std::fmt;
 
@@ -50,104 +50,108 @@ macro_rules! codes {
 
 codes! {
     Error {
-        /// The file can't be read: permission, a directory, a device, an error of the disk, or it vanished meanwhile.
+        /// The file cannot be read: no permission, a directory, a device, or an error of the disk.
         Unreadable "unreadable",
-        /// The file is larger than 4 MiB: hardly a group file.
+        /// The file is larger than 4 MiB, so it is hardly a group file.
         TooLarge "too-large",
-        /// The file isn't UTF-8 text.
+        /// The file is not UTF-8 text.
         NotUtf8 "not-utf8",
-        /// Others than root may write the file, or a directory on the way to it: whoever may write a system-wide group file is root.
+        /// The group file, or a directory above it, is writable by a user other than root. That user could run any command
+        /// as root.
         Writable "writable-by-others",
-        /// The file isn't TOML.
+        /// The file is not TOML.
         Syntax "syntax",
-        /// The file's stem can't be a group's name: `[A-Za-z0-9][A-Za-z0-9_.-]*`.
+        /// The stem of the file name is not a valid group name: `[A-Za-z0-9][A-Za-z0-9_.-]*`.
         GroupName "group-name",
-        /// A process or setup step can't have this name: `[a-z0-9][a-z0-9_-]*`.
+        /// A process or setup step has an invalid name. Valid names are `[a-z0-9][a-z0-9_-]*`.
         ProcessName "process-name",
-        /// An instance can't have this name.
+        /// An instance has an invalid name.
         InstanceName "instance-name",
-        /// There is no such key here.
+        /// The key does not exist in this table.
         UnknownKey "unknown-key",
-        /// The key exists, but not at this place: a group's key below a table header, a process's key on a setup step.
+        /// The key exists, but not in this table: for example a group key below a header, or a process key in a setup step.
         MisplacedKey "misplaced-key",
-        /// A string where a number is expected, or the like.
+        /// The value has another type than the key takes, for example a string instead of a number.
         WrongType "wrong-type",
-        /// The type is right, the value isn't one of those that the key takes.
+        /// The value has the right type, but it is not one that the key takes.
         InvalidValue "invalid-value",
-        /// A key that must be there isn't.
+        /// A key is missing that is required, or that another key has no effect without.
         MissingKey "missing-key",
-        /// Two keys that exclude each other, or a combination that can't work.
+        /// Two keys exclude each other, or their combination cannot work.
         Conflict "conflict",
         /// No process, setup step or instance has this name.
         UnknownName "unknown-name",
-        /// Two things have one name.
+        /// Two members of the group, or two instances, have the same name.
         DuplicateName "duplicate-name",
-        /// Each is after the other.
+        /// The processes and setup steps are ordered after each other in a cycle, so none could ever start.
         Cycle "cycle",
-        /// A placeholder that doesn't exist, or that can't stand here.
+        /// The placeholder does not exist, has no value, or is not possible here.
         Placeholder "placeholder",
-        /// A string of words holds a character that only a shell would understand: write an array, or `shell`.
+        /// The command contains a character that only a shell would interpret. Write an array, or use `shell`.
         ShellCharacter "shell-character",
-        /// What systemd or the kernel can't carry: a NUL, a quote in a program's path, a word of 128 KiB, a line of 1 MiB.
+        /// The value cannot be represented in a unit file or passed to execve(2): for example a NUL, a quote in the path of a
+        /// program, an argument of 128 KiB, or a line of 1 MiB.
         Uncarriable "uncarriable",
-        /// The pass-through table names a directive that systemd doesn't have in that section.
+        /// The pass-through table names a directive that systemd does not have in this section.
         UnknownDirective "unknown-directive",
-        /// The directive is one that copse's design stands on.
+        /// The directive cannot be set, because copse sets it itself and relies on it.
         RefusedDirective "refused-directive",
-        /// Two groups make the same unit; the one that sorts later is in error.
+        /// Two groups, or two members of a group, would have a unit of the same name. Of two groups, the one that sorts later
+        /// is reported.
         UnitName "unit-name",
-        /// A unit of a package or of another generator would be hidden.
+        /// The unit would hide a unit of a package or of another generator.
         Clash "clash",
-        /// The group's units couldn't be written.
+        /// The units of the group cannot be written.
         Write "write",
-        /// A program of another process manager that can't be imported: that process manager would refuse the file, something
-        /// isn't known that can't be guessed, or no unit could say the same. The others are imported.
+        /// A program of another process manager cannot be imported: that process manager would refuse the file, a value is
+        /// unknown, or no unit can express it. Other programs are imported.
         NotImported "not-imported",
-        /// A mistake in copse itself, met while this group was worked on: please report it. Other groups aren't touched.
+        /// An error in copse itself, met while it processed this group. Please report it. Other groups are not affected.
         Internal "internal",
     }
     Warning {
-        /// A link that leads nowhere, or round in a circle: nothing was read.
+        /// The link points to a file that does not exist, or to itself. It is ignored.
         DanglingLink "dangling-link",
-        /// What copse remembers since the boot (the last good units, what runs from which text, pins) couldn't be read, kept or obeyed.
+        /// A state file below /run/copse could not be read, written or used. The message says what copse did instead.
         LastGood "last-good",
-        /// The restart settings can never reach the start limit: a failing process is started, or waits to be, for ever.
+        /// The restart settings never reach the start limit: a failing process is restarted, or waits for a restart, forever.
         NeverGivesUp "never-gives-up",
-        /// Instances share a socket, and nothing says how they wait at it. systemd makes it blocking again, for all of them, each
-        /// time that it starts one, unless `non-blocking = true`; a program that waits in epoll or poll can then hang in accept(2).
+        /// The instances share a socket, and `non-blocking` is not set. Each time systemd starts one of them, it makes the
+        /// socket blocking for all. A program that waits in epoll or poll can then hang in accept(2).
         SharedSocket "shared-socket",
-        /// A probe that says nothing of its process, which counts as ready, healthy or settled whatever it does: it only connects
-        /// to a socket of `listen`, where systemd and the kernel take connections; or it asks an instance where another may
-        /// answer, at a socket that they share or literally at the port of one.
+        /// The probe succeeds whatever its process does, so it counts as ready, healthy or settled too early. Either the probe
+        /// only connects to a socket of `listen`, where the kernel accepts connections for systemd. Or another instance may
+        /// answer, at a socket that the instances share or at the port of one instance.
         EmptyProbe "empty-probe",
-        /// Two processes of the group have the same port: the second one that starts can't listen there.
+        /// Two processes of the group have the same port, so the second one to start cannot listen.
         SamePort "same-port",
-        /// Two groups have the same runtime directory, or one below the other's: it is removed when a process of either, or
-        /// either group, stops. Other kinds of directories stay.
+        /// Two groups have the same runtime directory, or one is below the other. It is removed when a process of either
+        /// group, or either group, stops. Other kinds of directories are kept.
         SameDirectory "same-directory",
-        /// Ordered after network-online.target, which nothing here wants: it may never be reached. Or wanted by a unit that is
-        /// called like one of systemd's own targets, but for its suffix: nothing starts the group then.
+        /// The group is ordered after network-online.target but does not pull it in, so the ordering may have no effect. Or
+        /// `wanted-by` names a service that does not exist, with the name of one of systemd's targets.
         NotWanted "not-wanted",
-        /// The group's target is an installed unit, whose `[Install]` says what wants it once it is enabled, and doesn't say what `wanted-by` says: that was left out.
+        /// The target of the group is an installed unit with an `[Install]` section of its own, which does not name the units
+        /// of `wanted-by`. The key is ignored.
         StaticTarget "static-target",
-        /// An array of strings is one command; this one looks like several. Several are an array of arrays.
+        /// An array of strings is a single command, but this one looks like several. Write several commands as an array of
+        /// arrays.
         OneCommand "one-command",
-        /// A drop-in directory for a group that has no file: nothing was read.
+        /// The group of these drop-ins has no file. They are ignored.
         NoGroup "no-group",
-        /// The group names a program, a directory, a file or a user that isn't on this machine, so a process won't start; or it
-        /// has `controls`, and no polkit rule is installed that grants them. Said by `copse check` of installed groups; a setup
-        /// step may make what is missing, and then all is well.
+        /// The group names a program, a directory, a file or a user that this machine does not have, so a process cannot
+        /// start. Or it has `controls`, and no installed polkit rule grants them. `copse check` reports this for installed
+        /// groups. A setup step may create what is missing.
         Missing "missing",
-        /// A setting of another process manager that the group file doesn't have: there is something else for it, it needs a value
-        /// that isn't known, or nothing corresponds to it.
+        /// A setting of another process manager has no equivalent in a group file, or needs a value that is unknown.
         LeftOut "left-out",
     }
     Note {
-        /// A setting of another process manager that is imported and works a little differently.
+        /// The imported setting behaves differently under systemd.
         Otherwise "works-otherwise",
-        /// Left out in user scope, where the unit doesn't exist.
+        /// The unit does not exist in user scope, and is ignored.
         UserScope "user-scope",
-        /// The systemd that the units are for doesn't have the directive yet, or not any more; it was left out.
+        /// The systemd that the units are generated for does not have the directive, or no longer. It is ignored.
         TooNew "too-new",
     }
 }

@@ -74,7 +74,7 @@ fn scalar(key: &str, kind: KeyKind, node: &Node) -> Result<String> {
     let near = match kind {
         KeyKind::Signal => {
             let with_prefix = format!("SIG{}", text.to_ascii_uppercase().trim_start_matches("SIG"));
-            grammar::nearest(kind, &with_prefix).map(str::to_owned)
+            grammar::nearest(kind, &with_prefix)
         }
         KeyKind::Size => likely_size(&text).filter(|size| grammar::is_scalar(kind, size)),
         _ => None,

@@ -1,71 +1,39 @@
 //! The grammars of single words in directives.
 
+use rustix::thread::CapabilitySet;
+
 use crate::basic::exit_status;
 use crate::basic::{signal, suggest};
 use crate::group_file::keys::KeyKind;
 
 /// The capabilities of capabilities(7).
-pub const CAPABILITIES: &[&str] = &[
-    "CAP_CHOWN",
-    "CAP_DAC_OVERRIDE",
-    "CAP_DAC_READ_SEARCH",
-    "CAP_FOWNER",
-    "CAP_FSETID",
-    "CAP_KILL",
-    "CAP_SETGID",
-    "CAP_SETUID",
-    "CAP_SETPCAP",
-    "CAP_LINUX_IMMUTABLE",
-    "CAP_NET_BIND_SERVICE",
-    "CAP_NET_BROADCAST",
-    "CAP_NET_ADMIN",
-    "CAP_NET_RAW",
-    "CAP_IPC_LOCK",
-    "CAP_IPC_OWNER",
-    "CAP_SYS_MODULE",
-    "CAP_SYS_RAWIO",
-    "CAP_SYS_CHROOT",
-    "CAP_SYS_PTRACE",
-    "CAP_SYS_PACCT",
-    "CAP_SYS_ADMIN",
-    "CAP_SYS_BOOT",
-    "CAP_SYS_NICE",
-    "CAP_SYS_RESOURCE",
-    "CAP_SYS_TIME",
-    "CAP_SYS_TTY_CONFIG",
-    "CAP_MKNOD",
-    "CAP_LEASE",
-    "CAP_AUDIT_WRITE",
-    "CAP_AUDIT_CONTROL",
-    "CAP_SETFCAP",
-    "CAP_MAC_OVERRIDE",
-    "CAP_MAC_ADMIN",
-    "CAP_SYSLOG",
-    "CAP_WAKE_ALARM",
-    "CAP_BLOCK_SUSPEND",
-    "CAP_AUDIT_READ",
-    "CAP_PERFMON",
-    "CAP_BPF",
-    "CAP_CHECKPOINT_RESTORE",
-];
+pub fn capabilities() -> impl Iterator<Item = String> {
+    CapabilitySet::all().iter_names().map(|(name, _)| format!("CAP_{name}"))
+}
 
 /// True if `word` can stand in a list of that kind: of exit statuses, or of capabilities.
 pub fn is_word(kind: KeyKind, word: &str) -> bool {
     match kind {
         KeyKind::Statuses if word.starts_with(|c: char| c.is_ascii_digit()) => word.parse::<u8>().is_ok(),
         KeyKind::Statuses => exit_status::names().any(|name| name == word) || is_signal(word),
-        _ => CAPABILITIES.contains(&word.to_ascii_uppercase().as_str()),
+        _ => {
+            word.to_ascii_uppercase().strip_prefix("CAP_").is_some_and(|name| CapabilitySet::from_name(name).is_some())
+        }
     }
 }
 
 /// The word of a kind that `word` is most likely to be.
-pub fn nearest(kind: KeyKind, word: &str) -> Option<&'static str> {
+pub fn nearest(kind: KeyKind, word: &str) -> Option<String> {
     let signals = signal::NAMES.iter().copied();
-    match kind {
+    let near = match kind {
         KeyKind::Statuses => suggest::nearest(word, exit_status::names().chain(signals)),
         KeyKind::Signal => suggest::nearest(word, signals),
-        _ => suggest::nearest(word, CAPABILITIES.iter().copied()),
-    }
+        _ => {
+            let capabilities: Vec<String> = capabilities().collect();
+            return suggest::nearest(word, capabilities.iter().map(String::as_str)).map(str::to_owned);
+        }
+    };
+    near.map(str::to_owned)
 }
 
 fn is_signal(text: &str) -> bool {
