@@ -18,12 +18,12 @@ use std::path::Path;
 use self::kmsg::Log;
 use self::load::{GroupOutcome, guarded};
 use self::run::Run;
-use crate::basic::clock;
+use crate::basic::clock::Monotonic;
 use crate::basic::diagnostic::{Code, Diagnostic, Severity};
 use crate::basic::scope::Directories;
 use crate::group_file::discover;
 use crate::model::Context;
-use crate::state::memory::Store;
+use crate::state::history::StartHistory;
 use crate::unit::tree::write::Writer;
 
 /// How many CPUs this process may use: the value of `"cpus"` (sched_getaffinity(2)).
@@ -36,7 +36,7 @@ pub fn cpus() -> u32 {
 /// The state is updated only if `output` is the service manager's own directory: `systemd-analyze verify` and others run
 /// generators, too.
 pub fn run(output: &Path, directories: &Directories) -> bool {
-    let began = clock::monotonic();
+    let began = Monotonic::now();
     let mut log = Log::open(directories);
     let mut writer = match Writer::open(output) {
         Ok(writer) => writer,
@@ -50,14 +50,15 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
         log.diagnostic(diagnostic);
         good &= diagnostic.severity() != Severity::Error;
     };
-    let (store, memory, unreadable) = Store::read(directories);
-    unreadable.iter().for_each(&mut report);
+    let read = StartHistory::read(directories);
+    read.as_ref().err().into_iter().for_each(&mut report);
+    let unreadable = read.is_err();
     let context = Context { scope: directories.scope, cpus: cpus() };
     let found = discover::find(directories);
     found.diagnostics.iter().for_each(&mut report);
-    let mut run = Run::new(began, directories, context, memory, &mut writer);
+    let mut run = Run::new(began, directories, context, read.unwrap_or_default(), &mut writer);
     // An unreadable file is replaced.
-    run.changed = unreadable.is_some();
+    run.changed = unreadable;
     let without_file = run.without_file(&found.groups);
     let mut finish = |run: &mut Run, mut group: GroupOutcome| {
         let path = group.path.clone();
@@ -79,11 +80,11 @@ pub fn run(output: &Path, directories: &Directories) -> bool {
     later.into_iter().for_each(|group| finish(&mut run, group));
     without_file.into_iter().for_each(|name| run.note_group_removed(name));
     run.keep_orphans().iter().for_each(&mut report);
-    let Run { mut memory, changed, .. } = run;
+    let Run { history, changed, .. } = run;
     let own = directories.generator.as_ref().is_some_and(|own| directories.rooted(own) == output);
     if own
         && changed
-        && let Err(diagnostic) = store.write(memory.bounded())
+        && let Err(diagnostic) = history.write(directories)
     {
         report(&diagnostic);
     }

@@ -1,10 +1,11 @@
-//! state
+//! What copse keeps until the next boot, below `/run/copse` or `$XDG_RUNTIME_DIR/copse`.
 
+mod checksum;
+mod format1;
 pub mod history;
 #[cfg(feature = "cli")]
 pub mod last_apply;
 #[cfg(feature = "cli")]
 pub mod lock;
-pub mod memory;
 pub mod pins;
 pub mod store;

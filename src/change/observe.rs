@@ -22,7 +22,7 @@ use self::paths::Unit;
 use self::situation::Changed;
 use self::situation::{Arrived, Observed, Situation, Started, Whole};
 use self::state::State;
-use crate::basic::clock::Monotonic;
+use crate::basic::clock::{Monotonic, Realtime};
 use crate::basic::diagnostic::{Diagnostic, SourceFile};
 use crate::basic::scope::{Directories, Scope};
 use crate::generate;
@@ -35,8 +35,7 @@ use crate::manager::properties::Properties;
 use crate::manager::state::JobType;
 use crate::manager::unit::UnitInfo;
 use crate::model::{Context, Group};
-use crate::state::history;
-use crate::state::history::{History, Overrides};
+use crate::state::history::{History, Overrides, StartHistory};
 use crate::state::last_apply::{Applied, Intent};
 use crate::state::pins::{Pins, Units};
 use crate::unit::UnitTree;
@@ -65,8 +64,8 @@ pub struct Notes<'d> {
 impl<'d> Notes<'d> {
     /// Reads them.
     pub fn read(directories: &'d Directories, context: Context) -> Self {
-        let (histories, missing) = match history::recall(directories) {
-            Ok(histories) => (histories, None),
+        let (histories, missing) = match StartHistory::read(directories) {
+            Ok(history) => (history.groups, None),
             Err(why) => (BTreeMap::new(), Some(why)),
         };
         let generator = directories.generator.as_ref().filter(|_| histories.is_empty());
@@ -182,7 +181,7 @@ pub fn situation<R>(
         past,
         on_disk: Definitions::new(&notes.on_disk, overrides),
         applied: Applied::read(notes.directories, group).ok().flatten(),
-        pinned: Pins::since(notes.directories, group),
+        pinned: Pins::since(notes.directories, group).map_or(0, Realtime::micros),
     };
     then(&observer.situation(seen, overrides))
 }
@@ -207,7 +206,7 @@ impl<'s> Observer<'s> {
             unread,
             interrupted: Intent::read(self.notes.directories, self.group).unwrap_or_default().units,
             files: self.files(seen, overrides),
-            applied: self.applied.as_ref().map(|applied| applied.at),
+            applied: self.applied.as_ref().map(|applied| applied.at.micros()),
             rolled_back: self.rolled_back(),
             notes: self.remarks(&looked),
         }
@@ -280,10 +279,10 @@ impl<'s> Observer<'s> {
         pins.all().map(|_| self.pinned)
     }
 
-    fn started(&self, unit: &str, at: u64, loaded: Option<&Arc<Definition>>) -> Started {
-        let noted = self.applied.as_ref().and_then(|applied| applied.units.get(unit)).map_or(0, |taken| taken.at);
+    fn started(&self, unit: &str, at: Option<Monotonic>, loaded: Option<&Arc<Definition>>) -> Started {
+        let noted = self.applied.as_ref().and_then(|applied| applied.units.get(unit)).and_then(|taken| taken.at);
         let found = match &self.past {
-            Some(past) => past.started(unit, at.max(noted)),
+            Some(past) => at.max(noted).and_then(|at| past.started(unit, at)),
             // What is loaded is the best guess of who may not know.
             None if self.notes.missing.is_some() => loaded.cloned(),
             None => None,
@@ -296,11 +295,11 @@ impl<'s> Observer<'s> {
         let Some(past) = &self.past else {
             return self.on_disk.unit(unit).is_none().then_some(Arrived::New);
         };
-        let ran = properties.times.inactive_left.map_or(0, Monotonic::micros);
+        let ran = properties.times.inactive_left;
         match past.wanted_since(unit) {
             None if past.has_now(unit) => Some(Arrived::Wanted),
             None => Some(Arrived::New),
-            Some((since, before)) if ran < since => Some(if before { Arrived::Wanted } else { Arrived::New }),
+            Some((since, before)) if ran < Some(since) => Some(if before { Arrived::Wanted } else { Arrived::New }),
             Some(_) => None,
         }
     }
@@ -331,8 +330,7 @@ impl<'s> Observer<'s> {
     /// Files that aren't what they were when the group was last applied, or else started.
     fn files(&self, seen: &Seen, overrides: &Overrides) -> Vec<Changed> {
         let history = self.notes.histories.get(self.group);
-        let at_start =
-            history.and_then(|history| history.in_force(seen.target.times.active_entered.map_or(0, Monotonic::micros)));
+        let at_start = history.zip(seen.target.times.active_entered).and_then(|(history, at)| history.in_force(at));
         let before = self.applied.as_ref().map(|applied| &applied.source).or(at_start.map(|version| &version.source));
         let source = self.now.outcome.and_then(|outcome| outcome.source.as_ref());
         let texts = |source: &Source| -> Vec<Arc<SourceFile>> {
@@ -370,12 +368,11 @@ impl<'s> Observer<'s> {
 }
 
 /// The time that decides with what a unit was started.
-pub fn started_at(kind: Kind, properties: &Properties) -> u64 {
-    let at = match kind {
+pub fn started_at(kind: Kind, properties: &Properties) -> Option<Monotonic> {
+    match kind {
         Kind::Process | Kind::Setup => properties.times.main_started,
         Kind::Socket | Kind::Timer => properties.times.active_entered,
-    };
-    at.map_or(0, Monotonic::micros)
+    }
 }
 
 /// Where two lists of files aren't the same.

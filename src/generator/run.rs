@@ -6,6 +6,7 @@ use super::load::{Checks, GroupOutcome, guarded};
 use super::orphans::{Removed, orphans};
 use super::report;
 use super::running::Running;
+use crate::basic::clock::Monotonic;
 use crate::basic::diagnostic::{Code, Diagnostic};
 use crate::basic::scope::Directories;
 use crate::generate;
@@ -13,8 +14,7 @@ use crate::generate::{Options, marks};
 use crate::group_file::discover::{FoundGroup, Source};
 use crate::model;
 use crate::model::{Context, Group};
-use crate::state::history::{History, Overrides, Version};
-use crate::state::memory::Memory;
+use crate::state::history::{History, Overrides, StartHistory, Version};
 use crate::state::pins::{Pin, Pins, Units};
 use crate::unit::directives::Systemd;
 use crate::unit::name;
@@ -24,12 +24,12 @@ use crate::unit::{Entry, Unit, UnitTree};
 
 pub(super) struct Run<'a> {
     /// When it began.
-    began: u64,
+    began: Monotonic,
     directories: &'a Directories,
     context: Context,
     systemd: Systemd,
-    pub memory: Memory,
-    /// Whether `memory` differs from what is on disk.
+    pub history: StartHistory,
+    /// Whether `history` differs from what is on disk.
     pub changed: bool,
     writer: &'a mut Writer,
     pub checks: Checks,
@@ -49,10 +49,10 @@ struct Generated {
 
 impl<'a> Run<'a> {
     pub fn new(
-        began: u64,
+        began: Monotonic,
         directories: &'a Directories,
         context: Context,
-        memory: Memory,
+        history: StartHistory,
         writer: &'a mut Writer,
     ) -> Self {
         // What the oldest version accepts, all later ones accept. An unknown value (of `Type=`, say) would make systemd
@@ -61,12 +61,12 @@ impl<'a> Run<'a> {
         let checks = Checks::new(directories);
         let pinned = Pins::groups(directories);
         let (changed, written, removed) = (false, Vec::new(), Removed::default());
-        Self { began, directories, context, systemd, memory, changed, writer, checks, pinned, written, removed }
+        Self { began, directories, context, systemd, history, changed, writer, checks, pinned, written, removed }
     }
 
     /// Writes one group's units. Errors join its diagnostics.
     pub fn group(&mut self, outcome: &mut GroupOutcome) {
-        let last = self.memory.histories.get(&outcome.name).and_then(History::last).cloned();
+        let last = self.history.groups.get(&outcome.name).and_then(History::last).cloned();
         let options = Options { systemd: self.systemd, static_target: outcome.static_target };
         let pins = self.pins(outcome);
         let rolled_back = pins.all().and_then(|pin| self.rolled_back(pin, last.as_ref(), outcome, options));
@@ -94,10 +94,10 @@ impl<'a> Run<'a> {
         }
         self.written.extend(tree.entries.into_keys());
         if let Some(version) = version {
-            let known = self.memory.histories.get_mut(&outcome.name);
+            let known = self.history.groups.get_mut(&outcome.name);
             self.changed |= match known {
                 Some(history) => history.record(version),
-                None => self.memory.histories.entry(outcome.name.clone()).or_default().record(version),
+                None => self.history.groups.entry(outcome.name.clone()).or_default().record(version),
             };
         }
     }
@@ -211,12 +211,12 @@ impl<'a> Run<'a> {
     /// The groups that have a history and no file.
     pub fn without_file(&self, found: &[FoundGroup]) -> Vec<GroupName> {
         let removed = |name: &&GroupName| found.binary_search_by(|group| group.name.cmp(name)).is_err();
-        self.memory.histories.keys().filter(removed).cloned().collect()
+        self.history.groups.keys().filter(removed).cloned().collect()
     }
 
     /// Notes the files of such a group.
     pub fn note_group_removed(&mut self, name: GroupName) {
-        let Some(last) = self.memory.histories.get(&name).and_then(History::last).cloned() else { return };
+        let Some(last) = self.history.groups.get(&name).and_then(History::last).cloned() else { return };
         let static_target = self.checks.is_static(&name::target(&name));
         let options = Options { systemd: self.systemd, static_target };
         // A panic in here was reported while the group had a file.
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
 
     /// Writes the removed units that still run. Groups of which nothing runs lose their history.
     pub fn keep_orphans(&mut self) -> Vec<Diagnostic> {
-        let mut candidates = self.memory.orphans.clone();
+        let mut candidates = self.history.orphans.clone();
         candidates.append(&mut self.removed.files);
         self.written.iter().for_each(|path| drop(candidates.remove(path)));
         let orphans = match candidates.is_empty() {
@@ -237,13 +237,13 @@ impl<'a> Run<'a> {
             // If the group comes back, its history says what its orphans were started from.
             if !paths.iter().any(|path| orphans.contains_key(path)) {
                 self.changed = true;
-                self.memory.histories.remove(&name);
+                self.history.groups.remove(&name);
             }
         }
         let marked = |(path, unit): (&String, &Unit)| (path.clone(), Entry::File(generate::orphaned(unit.clone())));
         let failures = self.writer.write(&UnitTree { entries: orphans.iter().map(marked).collect() });
-        self.changed |= orphans != self.memory.orphans;
-        self.memory.orphans = orphans;
+        self.changed |= orphans != self.history.orphans;
+        self.history.orphans = orphans;
         failures.into_iter().map(report::not_kept).collect()
     }
 }

@@ -1,51 +1,54 @@
-//! What `copse apply` leaves for the next one, and for `copse plan`: what was last applied, and what an apply that was
-//! interrupted had begun. Gone at the next boot, as all of `/run`.
+//! What `copse apply` leaves for the next one, and for `copse plan`: what was applied last, and what an interrupted apply
+//! had begun. A file for each group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::store;
-use super::store::{Decoder, Encoder, Kept};
+use super::store::{Kept, SourceRecord, TextTable, Texts};
+use crate::basic::atomic_file;
+use crate::basic::clock::{Monotonic, Realtime};
 use crate::basic::diagnostic::{Code, Diagnostic};
 use crate::basic::scope::Directories;
 use crate::group_file::discover::Source;
 use crate::unit::name::GroupName;
 
-/// The last apply of a group that was complete: `/run/copse/applied/G`.
+/// The last complete apply of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// When it was complete, in microseconds since the epoch.
-    pub at: u64,
+    /// When it was complete.
+    pub at: Realtime,
     /// The group's files as they were applied: what `--rollback` goes back to.
     pub source: Source,
-    /// What `"cpus"` meant.
+    /// The value of `"cpus"`.
     pub cpus: u32,
-    /// What is known of units besides what systemd tells.
     pub units: BTreeMap<String, Taken>,
 }
 
-/// What a unit was started from, as far as it isn't in its definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a unit was started from, apart from its definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
-    /// When, by CLOCK_MONOTONIC in µs. Of a process its `ExecMainStartTimestampMonotonic`: what is said here counts for
-    /// this run of it alone. Of what is run by a reload (a setup step, the holder of shared directories) when that was
-    /// asked for: systemd keeps no time of it.
-    pub at: u64,
-    /// Of the files that it was started from, taken before that.
+    /// When. For a process, its `ExecMainStartTimestampMonotonic`: this is valid for that run alone. For a unit that is
+    /// run by a reload (a setup step, the owner of shared directories), the time of the request: systemd keeps none.
+    pub at: Option<Monotonic>,
+    /// Taken before it was started.
     pub prints: Prints,
 }
 
 /// Fingerprints of the files that a unit is started from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Prints {
-    /// Of its `inputs`. Empty: it has none, or they couldn't be read.
+    /// Of its `inputs`. Empty: it has none, or they could not be read.
     pub inputs: String,
-    /// Of what it is handed, in the same way. `None`: a copse noted this that didn't know of these.
+    /// Of the files that systemd reads for it (environment files, credentials), likewise. `None`: written by a copse that
+    /// did not record them.
     pub handed: Option<String>,
 }
 
-/// What an apply is about to do: `/run/copse/intent/G`. Written before, removed after; one that is found otherwise is of
-/// an apply that was interrupted.
+/// What an apply is about to do. Written before and removed after, so one that is found is from an apply that was
+/// interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intent {
     /// The units that it stops and must start again.
@@ -53,30 +56,30 @@ pub struct Intent {
 }
 
 impl Applied {
-    /// Reads it; `None` where nothing was applied since the boot.
+    /// `None` if nothing was applied since the boot.
     ///
     /// # Errors
-    /// Where there is a file that can't be read (by others than root, for one), or isn't to be believed.
+    /// There is a file that cannot be read, by users other than root for example, or that is not trusted.
     pub fn read(directories: &Directories, group: &GroupName) -> Result<Option<Self>, Diagnostic> {
-        read(directories, "applied", group)
+        read(directories, group)
     }
 
     /// Makes this the last apply of `group`.
     ///
     /// # Errors
-    /// Where it couldn't be written (or in user scope without `$XDG_RUNTIME_DIR`).
+    /// The file could not be written, or there is no place for it (user scope without `$XDG_RUNTIME_DIR`).
     pub fn write(&self, directories: &Directories, group: &GroupName) -> std::io::Result<()> {
-        store::write(&path(directories, "applied", group)?, self)
+        store::write(&path::<Self>(directories, group)?, self)
     }
 }
 
 impl Intent {
-    /// Reads it; empty where no apply was interrupted.
+    /// Empty if no apply was interrupted.
     ///
     /// # Errors
     /// As [`Applied::read`].
     pub fn read(directories: &Directories, group: &GroupName) -> Result<Self, Diagnostic> {
-        read(directories, "intent", group).map(Option::unwrap_or_default)
+        read(directories, group).map(Option::unwrap_or_default)
     }
 
     /// Writes it; an empty one is removed.
@@ -84,67 +87,53 @@ impl Intent {
     /// # Errors
     /// As [`Applied::write`].
     pub fn write(&self, directories: &Directories, group: &GroupName) -> std::io::Result<()> {
-        let path = path(directories, "intent", group)?;
-        if self.units.is_empty() { store::remove(&path) } else { store::write(&path, self) }
+        let path = path::<Self>(directories, group)?;
+        if self.units.is_empty() { atomic_file::remove(&path) } else { store::write(&path, self) }
     }
 }
 
-fn path(directories: &Directories, kind: &str, group: &GroupName) -> std::io::Result<PathBuf> {
-    let state = directories.state.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
-    Ok(directories.rooted(&state.join(kind).join(group.as_str())))
+fn path<T: Kept>(directories: &Directories, group: &GroupName) -> std::io::Result<PathBuf> {
+    let path = store::path(directories, T::KIND, group).ok_or(std::io::ErrorKind::NotFound)?;
+    Ok(directories.rooted(&path))
 }
 
-fn read<T: Kept>(directories: &Directories, kind: &str, group: &GroupName) -> Result<Option<T>, Diagnostic> {
-    let Ok(path) = path(directories, kind, group) else { return Ok(None) };
+fn read<T: Kept>(directories: &Directories, group: &GroupName) -> Result<Option<T>, Diagnostic> {
+    let Ok(path) = path::<T>(directories, group) else { return Ok(None) };
     store::read(&path).map_err(|why| Diagnostic::file(Code::LastGood, path, why))
 }
 
-impl Kept for Applied {
-    const FORMAT: &'static str = "applied 1";
+#[derive(Serialize, Deserialize)]
+pub struct AppliedRecord {
+    at: Realtime,
+    source: SourceRecord,
+    cpus: u32,
+    units: BTreeMap<String, Taken>,
+}
 
-    fn encode(&self, to: &mut Encoder) {
-        let source = to.source(&self.source);
-        to.record("apply", &[&self.at.to_string(), &source, &self.cpus.to_string()]);
-        for (unit, taken) in &self.units {
-            let Prints { inputs, handed } = &taken.prints;
-            let at = taken.at.to_string();
-            let fields = [Some(unit), Some(&at), Some(inputs), handed.as_ref()];
-            to.record("unit", &fields.into_iter().flatten().map(String::as_str).collect::<Vec<_>>());
-        }
+impl Kept for Applied {
+    const KIND: &'static str = "applied";
+    type Record = AppliedRecord;
+
+    fn to_record<'v>(&'v self, texts: &mut TextTable<'v>) -> AppliedRecord {
+        let source = texts.source(&self.source);
+        AppliedRecord { at: self.at, source, cpus: self.cpus, units: self.units.clone() }
     }
 
-    fn decode(from: &mut Decoder<'_>) -> Option<Self> {
-        let (mut head, mut units) = (None, BTreeMap::new());
-        while let Some(record) = from.record() {
-            match record.word {
-                "apply" => head = Some((record.number(0)?, from.source(record.field(1)?)?, record.number(2)?)),
-                "unit" => {
-                    let (inputs, handed) = (record.field(2)?.to_owned(), record.field(3).map(ToOwned::to_owned));
-                    let taken = Taken { at: record.number(1)?, prints: Prints { inputs, handed } };
-                    units.insert(record.field(0)?.to_owned(), taken);
-                }
-                _ => {}
-            }
-        }
-        let (at, source, cpus) = head?;
-        Some(Self { at, source, cpus, units })
+    fn from_record(record: AppliedRecord, texts: &Texts) -> Option<Self> {
+        let AppliedRecord { at, source, cpus, units } = record;
+        Some(Self { at, source: texts.source(source)?, cpus, units })
     }
 }
 
 impl Kept for Intent {
-    const FORMAT: &'static str = "intent 1";
+    const KIND: &'static str = "intent";
+    type Record = BTreeSet<String>;
 
-    fn encode(&self, to: &mut Encoder) {
-        self.units.iter().for_each(|unit| to.record("unit", &[unit]));
+    fn to_record(&self, _: &mut TextTable<'_>) -> BTreeSet<String> {
+        self.units.clone()
     }
 
-    fn decode(from: &mut Decoder<'_>) -> Option<Self> {
-        let mut units = BTreeSet::new();
-        while let Some(record) = from.record() {
-            if record.word == "unit" {
-                units.insert(record.field(0)?.to_owned());
-            }
-        }
+    fn from_record(units: BTreeSet<String>, _: &Texts) -> Option<Self> {
         Some(Self { units })
     }
 }
@@ -166,14 +155,14 @@ mod tests {
         assert_eq!(Intent::read(&directories, &group), Ok(Intent::default()));
         let file = |path: &str| Arc::new(SourceFile { path: path.into(), text: "a\n".into() });
         let source = Source { name: group.clone(), file: file("/etc/copse/g.toml"), drop_ins: vec![file("/d.toml")] };
-        let taken = |at, inputs: &str, handed: Option<&str>| {
+        let taken = |at: u64, inputs: &str, handed: Option<&str>| {
             let prints = Prints { inputs: inputs.to_owned(), handed: handed.map(ToOwned::to_owned) };
-            Taken { at, prints }
+            Taken { at: Monotonic::from_micros(at), prints }
         };
         // The second is as it was written before anything was noted of what a process is handed.
         let units = [("g.service", taken(7, "", Some("cd"))), ("g-w@1.service", taken(8, "ab", None))];
         let units = units.map(|(unit, taken)| (unit.to_owned(), taken)).into();
-        let applied = Applied { at: 1, source, cpus: 4, units };
+        let applied = Applied { at: Realtime::from_micros(1).unwrap(), source, cpus: 4, units };
         applied.write(&directories, &group).unwrap();
         assert_eq!(Applied::read(&directories, &group), Ok(Some(applied)));
         let intent = Intent { units: ["g.service".to_owned()].into() };

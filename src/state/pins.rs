@@ -1,49 +1,51 @@
-//! Pins: units that are to be generated as an older version of their group has them.
+//! Pins: units that are generated from an older version of their group file.
 //!
-//! `copse apply` writes them before it rolls anything, and removes them when a roll-out is complete: a process that
-//! wasn't rolled yet and crashes must come back with the definition it had, not with one that nobody saw working. The
-//! generator obeys them; systemd takes note at the next daemon-reload. Gone at the next boot, as all of `/run`.
+//! `copse apply` writes them before it changes anything, and removes them when a rollout is complete: a process that the
+//! rollout has not reached and that crashes must come back with the definition it had, not with an untested one. The
+//! generator follows them, and systemd reads the result at the next daemon-reload. A file for each group.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::store;
-use super::store::{Decoder, Encoder, Kept, Record};
-use crate::basic::clock;
+use super::store::{Kept, SourceRecord, TextTable, Texts};
+use crate::basic::atomic_file;
+use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::{Code, Diagnostic};
 use crate::basic::scope::Directories;
 use crate::group_file::discover::Source;
 use crate::unit::name::GroupName;
 
-/// Below `/run/copse`; a file for each group.
 const FOLDER: &str = "pins";
 
-/// The pins of one group. Of two that hold a unit the first counts. Empty: nothing is pinned.
+/// The pins of one group. The first pin that names a unit counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pins(pub Vec<Pin>);
 
-/// Units that are generated from an older text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The group's files as they were.
     pub source: Source,
-    /// What `"cpus"` meant then.
+    /// The value of `"cpus"` then.
     pub cpus: u32,
-    /// Which units.
     pub units: Units,
 }
 
-/// What a pin holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The units that a pin names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Units {
-    /// The whole group, as after a roll-back: what the newer text adds isn't there, what it dropped is.
+    /// The whole group, as after a rollback: what the current group file adds is not there, what it dropped is.
     All,
-    /// These (`G-P.service`, `G-P@1.service`, `G-P.socket`), and what they lean on that the newer text doesn't have.
+    /// These (`G-P.service`, `G-P@1.service`, `G-P.socket`), and the units that they need and that the current group
+    /// file does not have.
     Only(BTreeSet<String>),
 }
 
 impl Pins {
-    /// The pin that holds `unit`.
+    /// The pin that names `unit`.
     pub fn of(&self, unit: &str) -> Option<&Pin> {
         self.0.iter().find(|pin| match &pin.units {
             Units::All => true,
@@ -51,111 +53,83 @@ impl Pins {
         })
     }
 
-    /// The pin that holds the whole group.
+    /// The pin of the whole group.
     pub fn all(&self) -> Option<&Pin> {
         self.0.iter().find(|pin| pin.units == Units::All)
     }
 
-    /// About what they take without their texts, in bytes.
-    pub(super) fn size(&self) -> usize {
-        let units = self.0.iter().flat_map(|pin| match &pin.units {
-            Units::All => None,
-            Units::Only(units) => Some(units),
-        });
-        units.flatten().map(String::len).sum()
-    }
-
-    /// The groups that have pins. One look at a directory that is hardly ever there.
+    /// The groups that have pins. One look at a directory that hardly ever exists.
     pub fn groups(directories: &Directories) -> HashSet<GroupName> {
         let folder = directories.state.as_ref().map(|state| directories.rooted(&state.join(FOLDER)));
         let entries = folder.into_iter().flat_map(std::fs::read_dir).flatten().flatten();
         entries.filter_map(|entry| GroupName::new(entry.file_name().to_str()?)).collect()
     }
 
-    /// When the pins of `group` were written, in microseconds since the epoch; zero: there are none.
-    pub fn since(directories: &Directories, group: &GroupName) -> u64 {
-        let path = path(directories, group).map(|path| directories.rooted(&path));
-        let modified = path.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
-        modified.map_or(0, clock::since_epoch)
+    /// When the pins of `group` were written. `None` if there are none.
+    pub fn since(directories: &Directories, group: &GroupName) -> Option<Realtime> {
+        let path = directories.rooted(&path(directories, group)?);
+        Some(std::fs::metadata(path).ok()?.modified().ok()?.into())
     }
 
-    /// Since when the whole of each group is pinned: those that are rolled back, as far as the caller may read it.
-    pub fn rolled_back(directories: &Directories) -> HashMap<GroupName, u64> {
+    /// The groups that are rolled back, as far as the caller may read their pins, and since when.
+    pub fn rolled_back(directories: &Directories) -> HashMap<GroupName, Realtime> {
         let whole = |group: &GroupName| Self::read(directories, group).is_ok_and(|pins| pins.all().is_some());
         let groups = Self::groups(directories).into_iter().filter(whole);
-        groups.map(|group| (group.clone(), Self::since(directories, &group))).collect()
+        groups.filter_map(|group| Self::since(directories, &group).map(|since| (group, since))).collect()
     }
 
-    /// Reads the pins of `group`; none where there is no file.
+    /// Reads the pins of `group`; none if there is no file.
     ///
     /// # Errors
-    /// Where there is a file that can't be read, or isn't to be believed.
+    /// The file cannot be read or is not trusted.
     pub fn read(directories: &Directories, group: &GroupName) -> Result<Self, Diagnostic> {
         let Some(path) = path(directories, group) else { return Ok(Self::default()) };
-        let pins = store::read(&directories.rooted(&path));
-        let of_group = |pins: Pins| match pins.0.iter().all(|pin| pin.source.name == *group) {
+        let pins = store::read(&directories.rooted(&path)).map(Option::unwrap_or_default);
+        let of_group = |pins: Self| match pins.0.iter().all(|pin| pin.source.name == *group) {
             true => Ok(pins),
-            false => Err("they are another group's".to_owned()),
+            false => Err("they are for another group".to_owned()),
         };
-        pins.and_then(|pins| of_group(pins.unwrap_or_default()))
-            .map_err(|why| Diagnostic::file(Code::LastGood, path, format!("the pinned units are ignored: {why}")))
+        pins.and_then(of_group).map_err(|why| {
+            let message = format!("cannot read the pins, using the current group file: {why}");
+            Diagnostic::file(Code::LastGood, path, message)
+        })
     }
 
-    /// Makes these the pins of `group`: what the next daemon-reload will obey. No pins, no file.
+    /// Makes these the pins of `group` from the next daemon-reload on. Without pins, the file is removed.
     ///
     /// # Errors
-    /// Where that couldn't be written (or in user scope without `$XDG_RUNTIME_DIR`); what was pinned is, then.
+    /// The file could not be written, or there is no place for it (user scope without `$XDG_RUNTIME_DIR`); the pins are
+    /// unchanged.
     pub fn write(&self, directories: &Directories, group: &GroupName) -> std::io::Result<()> {
         let path = path(directories, group).ok_or(std::io::ErrorKind::NotFound)?;
         let path = directories.rooted(&path);
-        if self.0.is_empty() { store::remove(&path) } else { store::write(&path, self) }
+        if self.0.is_empty() { atomic_file::remove(&path) } else { store::write(&path, self) }
     }
 }
 
-/// `/run/copse/pins/G`, without the root.
 fn path(directories: &Directories, group: &GroupName) -> Option<PathBuf> {
-    Some(directories.state.as_ref()?.join(FOLDER).join(group.as_str()))
+    store::path(directories, FOLDER, group)
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct PinRecord {
+    source: SourceRecord,
+    cpus: u32,
+    units: Units,
 }
 
 impl Kept for Pins {
-    const FORMAT: &'static str = "pins 1";
+    const KIND: &'static str = "pins";
+    type Record = Vec<PinRecord>;
 
-    fn encode(&self, to: &mut Encoder) {
-        self.0.iter().for_each(|pin| pin.encode(to));
+    fn to_record<'v>(&'v self, texts: &mut TextTable<'v>) -> Vec<PinRecord> {
+        let record =
+            |pin: &'v Pin| PinRecord { source: texts.source(&pin.source), cpus: pin.cpus, units: pin.units.clone() };
+        self.0.iter().map(record).collect()
     }
 
-    fn decode(from: &mut Decoder<'_>) -> Option<Self> {
-        let mut pins = Vec::new();
-        while let Some(record) = from.record() {
-            if record.word == "pin" {
-                pins.push(Pin::decode(&record, from)?);
-            }
-        }
-        Some(Self(pins))
-    }
-}
-
-impl Pin {
-    /// A record `pin SOURCE CPUS all`, or `pin SOURCE CPUS only UNIT…`.
-    pub(crate) fn encode(&self, to: &mut Encoder) {
-        let (source, cpus) = (to.source(&self.source), self.cpus.to_string());
-        let mut fields = vec![source.as_str(), &cpus];
-        match &self.units {
-            Units::All => fields.push("all"),
-            Units::Only(units) => {
-                fields.push("only");
-                fields.extend(units.iter().map(String::as_str));
-            }
-        }
-        to.record("pin", &fields);
-    }
-
-    pub(crate) fn decode(record: &Record<'_>, from: &Decoder<'_>) -> Option<Self> {
-        let units = match record.field(2)? {
-            "all" => Units::All,
-            "only" => Units::Only(record.fields[3..].iter().map(ToString::to_string).collect()),
-            _ => return None,
-        };
-        Some(Self { source: from.source(record.field(0)?)?, cpus: record.number(1)?, units })
+    fn from_record(record: Vec<PinRecord>, texts: &Texts) -> Option<Self> {
+        let pin = |PinRecord { source, cpus, units }| Some(Pin { source: texts.source(source)?, cpus, units });
+        record.into_iter().map(pin).collect::<Option<_>>().map(Self)
     }
 }

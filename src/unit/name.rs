@@ -4,13 +4,16 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The longest unit name that systemd takes (`UNIT_NAME_MAX`), in bytes.
 pub const MAX: usize = 255;
 
 macro_rules! checked_name {
     ($(#[$doc:meta])+ $name:ident, $first:expr, $rest:expr) => {
         $(#[$doc])+
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -24,6 +27,14 @@ macro_rules! checked_name {
             /// As text.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = &'static str;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                Self::new(&text).ok_or("not a name")
             }
         }
 

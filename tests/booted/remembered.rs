@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use copse::state::history::History;
-use copse::state::memory::Memory;
+use copse::basic::clock::Monotonic;
+use copse::state::history::{History, StartHistory};
 use copse::state::pins::{Pin, Pins, Units};
 use copse::state::store;
 use copse::unit::name::{GroupName, drop_in_directories};
@@ -57,14 +57,18 @@ fn numbered(number: u32) -> String {
 #[track_caller]
 fn history(scope: &impl Scope, directory: &str, group: &str) -> History {
     let bytes = scope.machine().read(&format!("{directory}/history"));
-    let mut memory: Memory = store::from_bytes(bytes.as_bytes()).unwrap();
-    memory.histories.remove(&GroupName::new(group).unwrap()).unwrap()
+    let mut history: StartHistory = store::from_bytes(bytes.as_bytes()).unwrap();
+    history.groups.remove(&GroupName::new(group).unwrap()).unwrap()
+}
+
+fn started(scope: &impl Scope, unit: &str) -> Monotonic {
+    Monotonic::from_micros(scope.property(unit, "ExecMainStartTimestampMonotonic").parse().unwrap()).unwrap()
 }
 
 /// The number that the history says a unit runs with, after making sure that it is the one that it does run with.
 #[track_caller]
 fn number(scope: &impl Scope, history: &History, unit: &str) -> String {
-    let started = scope.property(unit, "ExecMainStartTimestampMonotonic").parse().unwrap();
+    let started = started(scope, unit);
     let origin = history.origin(unit, started).expect("known since the boot");
     let text = &origin.source.file.text;
     let (_, rest) = text.split_once("NUMBER = \"").unwrap();
@@ -124,7 +128,7 @@ fn an_edit_that_is_taken_back_leaves_everything_current(m: &Machine) {
     assert_eq!(history.versions.len(), 3);
     let current = |process: &str| {
         let unit = format!("undone-{process}.service");
-        let started = m.property(&unit, "ExecMainStartTimestampMonotonic").parse().unwrap();
+        let started = started(m, &unit);
         history.origin(&unit, started) == history.last().map(|last| last.origin(&unit))
     };
     assert_eq!(["a", "b", "w@1"].map(current), [true, false, true]);
@@ -150,7 +154,7 @@ fn a_drop_in_in_etc_is_known_of_what_was_started_with_it(m: &Machine) {
     m.systemctl(&["restart", "edited-w@2.service"]);
     let history = history(m, "/run/copse", "edited");
     let with = |unit: &str| {
-        let started = m.property(unit, "ExecMainStartTimestampMonotonic").parse().unwrap();
+        let started = started(m, unit);
         let origin = history.origin(unit, started).unwrap();
         origin.overrides.above.iter().any(|file| file.path == std::path::Path::new(path))
     };

@@ -154,7 +154,7 @@ pub const ALL: &[Setup] = &[
     Setup {
         name: "a_memory_that_others_could_have_written",
         code: Code::LastGood,
-        line: "/run/copse/history: warning[last-good]: what was remembered since the boot is ignored: it isn't a file that only its owner can read and write",
+        line: "/run/copse/history: warning[last-good]: cannot read the start history, ignoring: it is not a regular file that only its owner can read and write",
         make: |copse| {
             let state = copse.join("../../run/copse");
             fs::create_dir_all(&state)?;

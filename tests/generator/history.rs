@@ -1,5 +1,6 @@
 //! From what each group was generated, run by run.
 
+use copse::basic::clock::Monotonic;
 use copse::state::history::History;
 
 use crate::stand::{Stand, simple};
@@ -23,21 +24,15 @@ fn overrides(stand: &Stand, group: &str) -> [Vec<String>; 2] {
     [&overrides.above, &overrides.below].map(|files| files.iter().map(|file| file.path.display().to_string()).collect())
 }
 
-/// CLOCK_MONOTONIC in µs.
-fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    (now.tv_sec * 1_000_000 + now.tv_nsec / 1_000).try_into().unwrap()
-}
-
 #[test]
 fn each_change_is_noted_with_its_time_and_nothing_else() {
     let stand = Stand::new();
-    let mut times = vec![now()];
+    let mut times = vec![Monotonic::now()];
     for (seconds, versions) in [(1, 1), (1, 1), (2, 2), (2, 2), (1, 3)] {
         stand.group("web", &text(seconds));
         stand.group("other", &simple("other"));
         stand.run().good();
-        times.push(now());
+        times.push(Monotonic::now());
         assert_eq!(of(&stand, "web").versions.len(), versions);
     }
     let history = of(&stand, "web");

@@ -1,5 +1,6 @@
 //! Units that are to be what they were.
 
+use copse::basic::clock::Monotonic;
 use copse::state::pins::{Pin, Pins, Units};
 use copse::unit::name::GroupName;
 
@@ -56,7 +57,7 @@ fn a_pinned_instance_is_what_it_was_and_its_siblings_are_new() {
     assert_eq!(paths, ["shop-w@2.service", "shop.target.wants/shop-w@2.service"]);
     // The history tells what runs.
     let history = &stand.histories()["shop"];
-    let origin = |unit| history.origin(unit, u64::MAX).unwrap();
+    let origin = |unit| history.origin(unit, Monotonic::now()).unwrap();
     assert_eq!((origin("shop-w@2.service").source.file.text.as_str(), origin("shop-w@2.service").pinned), (OLD, true));
     assert_eq!((origin("shop-w@1.service").source.file.text.as_str(), origin("shop-w@1.service").pinned), (NEW, false));
     assert_eq!(history.versions.len(), 3);
@@ -131,7 +132,7 @@ fn a_group_that_was_rolled_back_is_the_older_one_and_says_so() {
         old.remove("shop.target");
         assert_eq!(outcome.tree, old);
         let history = &stand.histories()["shop"];
-        assert_eq!(history.origin("shop-a.service", u64::MAX).unwrap().source.file.text, OLD);
+        assert_eq!(history.origin("shop-a.service", Monotonic::now()).unwrap().source.file.text, OLD);
         assert_eq!(history.last().unwrap().source.file.text, NEW, "what it goes on with without the pin");
     }
 }
@@ -161,12 +162,15 @@ fn pins_that_are_not_to_be_believed_are_told_and_the_file_counts() {
     pin(&stand, 0, only(&["shop-a.service"]));
     let path = "/run/copse/pins/shop";
     let good = std::fs::read(stand.path(path)).unwrap();
-    for (bytes, mode, why) in
-        [(&good[1..], 0o600, "it is damaged"), (&good, 0o644, "it isn't a file that only its owner can read and write")]
-    {
+    for (bytes, mode, why) in [
+        (&good[1..], 0o600, "the file is damaged"),
+        (&good, 0o644, "it is not a regular file that only its owner can read and write"),
+    ] {
         stand.file(path, bytes);
         stand.mode(path, mode);
-        let said = format!("/run/copse/pins/shop: warning[last-good]: the pinned units are ignored: {why}");
+        let said = format!(
+            "/run/copse/pins/shop: warning[last-good]: cannot read the pins, using the current group file: {why}"
+        );
         assert_eq!(stand.run().said(0, &[&said]).tree, new);
     }
     // Another group's.
@@ -175,7 +179,7 @@ fn pins_that_are_not_to_be_believed_are_told_and_the_file_counts() {
     stand.mode(path, 0o600);
     stand.file(path, &good);
     std::fs::rename(stand.path(path), stand.path("/run/copse/pins/other")).unwrap();
-    stand.run().said(0, &["/run/copse/pins/other: warning[last-good]: the pinned units are ignored: they are another"]);
+    stand.run().said(0, &["/run/copse/pins/other: warning[last-good]: cannot read the pins, using the current group file: they are for another"]);
 }
 
 #[test]

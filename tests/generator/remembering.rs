@@ -1,8 +1,9 @@
 //! What is remembered from one run to the next: last good units, and units that left their group while running.
 
-use copse::state::memory::Memory;
+use copse::state::history::{HistoryRecord, StartHistory};
 use copse::state::store;
-use copse::state::store::{Decoder, Encoder, Kept};
+use copse::state::store::{Kept, TextTable, Texts};
+use serde::{Deserialize, Serialize};
 
 use crate::stand::{OUTPUT, Outcome, Stand, simple};
 
@@ -220,26 +221,32 @@ fn a_damaged_memory_is_ignored_and_made_anew() {
     for damaged in [truncated, &forged, b"\0\xff", &[b'x'; 100_000]] {
         std::fs::write(stand.path(MEMORY), damaged).unwrap();
         let outcome = stand.run();
-        let ignored = "what was remembered since the boot is ignored: it is damaged";
+        let ignored = "cannot read the start history, ignoring: the file is damaged";
         assert!(outcome.log[0].ends_with(ignored), "{:?}", outcome.log);
         assert_eq!((outcome.status, outcome.log.len(), outcome.has("shop-b.service")), (0, 1, true));
         assert_eq!(stand.timeless(), memory);
     }
 }
 
-/// What a later copse would keep: the same and more, or the same with another meaning.
-struct Later<const ANOTHER_FORMAT: bool>(Memory);
+/// What a later copse would keep: the same and more.
+struct Later(StartHistory);
 
-impl<const ANOTHER_FORMAT: bool> Kept for Later<ANOTHER_FORMAT> {
-    const FORMAT: &'static str = if ANOTHER_FORMAT { "history 2" } else { Memory::FORMAT };
+#[derive(Serialize, Deserialize)]
+struct LaterRecord {
+    news: Vec<String>,
+    #[serde(flatten)]
+    history: HistoryRecord,
+}
 
-    fn encode(&self, to: &mut Encoder) {
-        to.record("news", &["of which nobody knows"]);
-        self.0.encode(to);
-        to.record("since-when", &[]);
+impl Kept for Later {
+    const KIND: &'static str = StartHistory::KIND;
+    type Record = LaterRecord;
+
+    fn to_record<'v>(&'v self, texts: &mut TextTable<'v>) -> LaterRecord {
+        LaterRecord { news: vec!["added later".to_owned()], history: self.0.to_record(texts) }
     }
 
-    fn decode(_: &mut Decoder<'_>) -> Option<Self> {
+    fn from_record(_: LaterRecord, _: &Texts) -> Option<Self> {
         None
     }
 }
@@ -247,16 +254,41 @@ impl<const ANOTHER_FORMAT: bool> Kept for Later<ANOTHER_FORMAT> {
 #[test]
 fn a_package_that_is_downgraded_loses_no_last_good_units_where_it_only_knows_less() {
     let stand = stand(TWO);
-    let memory = || store::from_bytes::<Memory>(&std::fs::read(stand.path(MEMORY)).unwrap()).unwrap();
+    let history: StartHistory = store::from_bytes(&std::fs::read(stand.path(MEMORY)).unwrap()).unwrap();
     stand.group("shop", "x");
-    std::fs::write(stand.path(MEMORY), store::to_bytes(&Later::<false>(memory()))).unwrap();
+    let later = String::from_utf8(store::to_bytes(&Later(history))).unwrap();
+    std::fs::write(stand.path(MEMORY), &later).unwrap();
     assert!(stand.run().text("shop.target").contains("X-CopseStale=yes"));
-    // What it doesn't understand it says.
-    std::fs::write(stand.path(MEMORY), store::to_bytes(&Later::<true>(memory()))).unwrap();
+    // The same, with another meaning.
+    std::fs::write(stand.path(MEMORY), later.replacen("copse history 2", "copse history 3", 1)).unwrap();
     let outcome = stand.run();
-    let ignored = "what was remembered since the boot is ignored: another version of copse wrote it";
+    let ignored = "cannot read the start history, ignoring: another version of copse wrote it";
     assert!(outcome.log[0].ends_with(ignored), "{:?}", outcome.log);
     assert!(outcome.text("shop.target").contains("copse-invalid@shop.service"));
+}
+
+#[test]
+fn a_package_that_is_upgraded_keeps_last_good_units_and_pins() {
+    // Written by copse before format 2, for a group `shop` that ran `sleep 1000`.
+    let state = |name: &str| {
+        let path = format!("{}/src/state/format1/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let stand = Stand::new();
+    stand.file(MEMORY, state("history"));
+    stand.mode(MEMORY, 0o600);
+    stand.group("shop", "x");
+    let outcome = stand.run();
+    assert!(outcome.text("shop.target").contains("X-CopseStale=yes"), "{:?}", outcome.log);
+    assert!(outcome.text("shop-web.service").contains("/bin/sleep 1000"));
+    // Pinned as a whole to `sleep 2000` with three instances, and two units by themselves to a text that lacks them.
+    stand.file("/run/copse/pins/shop", state("pins"));
+    stand.mode("/run/copse/pins/shop", 0o600);
+    stand.group("shop", ONE);
+    let outcome = stand.run();
+    assert_eq!((outcome.status, outcome.log.len()), (0, 2), "{:?}", outcome.log);
+    assert!(outcome.text("shop-web@.service").contains("/bin/sleep 2000"));
+    assert!(outcome.text("shop.target").contains("X-CopsePinned=yes"));
 }
 
 #[test]

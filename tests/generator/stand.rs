@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use copse::basic::clock::Monotonic;
 use copse::basic::scope::{Directories, Scope};
-use copse::state::history;
-use copse::state::history::History;
+use copse::state::history::{History, StartHistory};
 use tempfile::TempDir;
 
 /// Where PID 1's own generators write.
@@ -134,14 +134,15 @@ impl Stand {
 
     /// The histories of all groups, by name.
     pub fn histories(&self) -> BTreeMap<String, History> {
-        let histories = history::recall(&self.directories()).unwrap();
+        let histories = StartHistory::read(&self.directories()).unwrap().groups;
         histories.into_iter().map(|(name, history)| (name.to_string(), history)).collect()
     }
 
     /// The same whenever it came about.
     pub fn timeless(&self) -> BTreeMap<String, History> {
+        let some_time = Monotonic::from_micros(1).unwrap();
         let mut histories = self.histories();
-        histories.values_mut().flat_map(|history| &mut history.versions).for_each(|version| version.since = 0);
+        histories.values_mut().flat_map(|history| &mut history.versions).for_each(|version| version.since = some_time);
         histories
     }
 

@@ -7,7 +7,7 @@ use super::paths::Unit;
 use super::situation::Observed;
 use super::stamp;
 use super::stamp::Stamp;
-use crate::basic::clock::{Monotonic, Realtime};
+use crate::basic::clock::Realtime;
 use crate::manager::properties::Properties;
 use crate::model;
 use crate::model::{Group, Service};
@@ -38,9 +38,7 @@ impl<'s> Observer<'s> {
             }
             (Kind::Process, Some(pid)) if since != 0 => {
                 let taken = self.applied.as_ref().and_then(|applied| applied.units.get(&unit.member.unit));
-                let noted = taken
-                    .filter(|taken| Some(taken.at) == properties.times.main_started.map(Monotonic::micros))
-                    .map(|taken| &taken.prints);
+                let noted = taken.filter(|taken| taken.at == properties.times.main_started).map(|taken| &taken.prints);
                 unit.inputs = looked.changed(&inputs, since, noted.map(|noted| noted.inputs.as_str()));
                 unit.handed = match noted.map(|noted| noted.handed.as_deref()) {
                     // Noted by a copse that didn't look at these: which of them changed before it was replaced, and

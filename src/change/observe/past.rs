@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::basic::clock::Monotonic;
 use crate::generate;
 use crate::generate::Options;
 use crate::group_file::discover::Source;
@@ -119,9 +120,9 @@ impl<'t> Past<'t> {
         self.has(&origin, unit).then(|| self.definitions(&origin)?.unit(unit)).flatten()
     }
 
-    /// With what `unit` was started at `at` (CLOCK_MONOTONIC in µs). One that had left its group by then was what it was
+    /// With what `unit` was started at `at` . One that had left its group by then was what it was
     /// before.
-    pub fn started(&self, unit: &str, at: u64) -> Option<Arc<Definition>> {
+    pub fn started(&self, unit: &str, at: Monotonic) -> Option<Arc<Definition>> {
         self.history.until(at).find_map(|version| self.of(version, unit))
     }
 
@@ -136,9 +137,9 @@ impl<'t> Past<'t> {
         loaded.is_none_or(|loaded| loaded.differ(new))
     }
 
-    /// Since when the target wants `unit` without interruption (CLOCK_MONOTONIC in µs), and whether the group had it
+    /// Since when the target wants `unit` without interruption , and whether the group had it
     /// before; `None` where systemd hasn't loaded that it does.
-    pub fn wanted_since(&self, unit: &str) -> Option<(u64, bool)> {
+    pub fn wanted_since(&self, unit: &str) -> Option<(Monotonic, bool)> {
         let wanted = |version: &&'t Version| {
             let definitions = self.definitions(&version.origin(&self.target));
             definitions.is_some_and(|definitions| definitions.wants(&self.target, unit))

@@ -11,8 +11,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::basic::clock;
-use crate::basic::clock::Monotonic;
+use crate::basic::clock::{Monotonic, Realtime};
 use crate::basic::scope::Directories;
 use crate::change::observe::inputs::Files;
 use crate::change::plan::{Action, Plan, Step};
@@ -35,7 +34,7 @@ pub struct Application<'a> {
     /// From what the units run.
     pub history: &'a History,
     /// When they were started, as [`History::origin`] takes it.
-    pub started: BTreeMap<String, u64>,
+    pub started: BTreeMap<String, Monotonic>,
     /// The files that each unit is started from.
     pub inputs: BTreeMap<String, Files>,
     /// Fingerprints of the inputs of the units that are left as they are and were started from what is there now.
@@ -116,10 +115,10 @@ impl Application<'_> {
             rollout.systemd().reload().await?;
         }
         // Before anything starts: what changes while it starts is found changed by the next plan.
-        let asked = Monotonic::now().micros();
+        let asked = Monotonic::now();
         for subject in self.plan.steps.iter().flat_map(|step| &step.units) {
             let prints = self.inputs.get(&subject.unit).map_or_else(|| Files::default().prints(), Files::prints);
-            taken.insert(subject.unit.clone(), Taken { at: asked, prints });
+            taken.insert(subject.unit.clone(), Taken { at: Some(asked), prints });
         }
         rollout.steps(self.plan).await
     }
@@ -153,7 +152,7 @@ impl Application<'_> {
         }
         self.intend(BTreeSet::new())?;
         let units = self.units(rollout, taken).await?;
-        let at = clock::now();
+        let at = Realtime::now();
         match self.source.filter(|_| self.plan.active) {
             Some(source) => self.note(Applied { at, source: source.clone(), cpus: self.cpus, units }),
             None => Ok(()),
@@ -192,12 +191,12 @@ impl Application<'_> {
     ) -> Result<BTreeMap<String, Taken>, Stop> {
         for (unit, taken) in &mut taken {
             if is_process(&self.plan.steps, unit) {
-                taken.at = rollout.systemd().service_property(unit, "ExecMainStartTimestampMonotonic").await?;
+                taken.at = rollout.systemd().service_time(unit, "ExecMainStartTimestampMonotonic").await?;
             }
         }
         let mut units = self.before.as_ref().map(|before| before.units.clone()).unwrap_or_default();
         for (unit, prints) in self.current.iter().filter(|(unit, _)| !taken.contains_key(*unit)) {
-            let at = self.started.get(unit).copied().unwrap_or(0);
+            let at = self.started.get(unit).copied();
             units.insert(unit.clone(), Taken { at, prints: prints.clone() });
         }
         units.extend(taken);

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::basic::clock::Monotonic;
 use crate::basic::scope::Directories;
 use crate::change::plan::{Action, Step};
 use crate::group_file::discover::Source;
@@ -62,7 +63,7 @@ impl<'h> Pinning<'h> {
         history: &'h History,
         all: Option<Pin>,
         steps: &[Step],
-        started: &BTreeMap<String, u64>,
+        started: &BTreeMap<String, Monotonic>,
     ) -> Self {
         let changed = steps.iter().filter(|step| changes(step)).flat_map(units);
         let origin = |unit: &str| {
@@ -167,7 +168,14 @@ mod tests {
 
     fn version(since: u64, text: &str) -> Version {
         let (overrides, pins) = (Overrides::default(), Pins::default());
-        Version { since, source: source(text), cpus: 1, static_target: false, overrides, pins }
+        Version {
+            since: Monotonic::from_micros(since).unwrap(),
+            source: source(text),
+            cpus: 1,
+            static_target: false,
+            overrides,
+            pins,
+        }
     }
 
     fn step(action: Action, units: &[&str]) -> Step {
@@ -189,7 +197,7 @@ mod tests {
             step(Action::Update, &["u"]),
         ];
         let started = [("w@1", 11), ("w@2", 12), ("w@3", 21), ("m", 13), ("u", 14), ("unknown", 1)];
-        let started = started.map(|(unit, at)| (unit.to_owned(), at)).into();
+        let started = started.map(|(unit, at)| (unit.to_owned(), Monotonic::from_micros(at).unwrap())).into();
         let hold = Pinning::new(&directories, &group, &history, None, &steps, &started);
         let pins = hold.pins();
         let of = |unit: &str| pins.of(unit).map(|pin| pin.source.file.text.as_str());
@@ -210,7 +218,8 @@ mod tests {
         let group = GroupName::new("g").unwrap();
         let history = History { versions: vec![version(10, "old"), version(20, "bad")] };
         let steps = [step(Action::Roll, &["w@1", "w@2"])];
-        let started = [("w@1".to_owned(), 21), ("w@2".to_owned(), 22)].into();
+        let started = [("w@1", 21), ("w@2", 22)];
+        let started = started.map(|(unit, at)| (unit.to_owned(), Monotonic::from_micros(at).unwrap())).into();
         let back = Pin { source: source("old"), cpus: 1, units: Units::All };
         let hold = Pinning::new(&directories, &group, &history, Some(back.clone()), &steps, &started);
         let of = |unit: &str| hold.pins().of(unit).map(|pin| pin.source.file.text.clone());

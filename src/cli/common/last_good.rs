@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::basic::scope::{Directories, Scope};
 use crate::model;
 use crate::model::{Context, Group};
-use crate::state::history;
+use crate::state::history::{History, StartHistory};
 use crate::unit::name::GroupName;
 
 /// Read when it is asked for: mostly nobody has to.
@@ -34,10 +34,10 @@ impl LastGood {
 
 fn read(scope: Scope) -> Result<BTreeMap<GroupName, Group>, String> {
     let directories = Directories::from_environment(scope, None);
-    let histories = history::recall(&directories).map_err(|why| why.message)?;
-    let meaning = |history: &history::History| {
+    let history = StartHistory::read(&directories).map_err(|why| why.message)?;
+    let meaning = |history: &History| {
         let last = history.last()?;
         model::read(&last.source, &Context { scope, cpus: last.cpus }).0
     };
-    Ok(histories.into_iter().filter_map(|(name, history)| Some((name, meaning(&history)?))).collect())
+    Ok(history.groups.into_iter().filter_map(|(name, history)| Some((name, meaning(&history)?))).collect())
 }

@@ -28,8 +28,7 @@ use crate::group_file::discover::Source;
 use crate::manager::is_refusal;
 use crate::model;
 use crate::model::Context;
-use crate::state::history;
-use crate::state::history::History;
+use crate::state::history::{History, StartHistory};
 use crate::state::last_apply::Applied;
 use crate::state::lock::{Lock, NoLock};
 use crate::state::pins::{Pin, Units};
@@ -111,14 +110,14 @@ impl Apply {
             Err(exit) => return Ok(exit),
         };
         // Read under the lock: what another apply noted counts.
-        let mut histories = history::recall(&directories).map_err(|why| Stop::State(why.message))?;
+        let mut history = StartHistory::read(&directories).map_err(|why| Stop::State(why.message))?;
         let mut subject = Subject {
             work,
             before: Applied::read(&directories, group).map_err(|why| Stop::State(why.message))?,
             directories,
             group: group.clone(),
             files: own.cloned(),
-            history: histories.remove(group).unwrap_or_default(),
+            history: history.groups.remove(group).unwrap_or_default(),
             back: None,
         };
         if self.rollback && !subject.go_back().await? {
@@ -244,9 +243,11 @@ impl Subject<'_> {
     /// The files of the last complete apply, or else of the group's start, and what `"cpus"` meant in them.
     async fn earlier(&self) -> zbus::Result<Option<(Source, u32)>> {
         let target = crate::unit::name::target(&self.group);
-        let since = self.work.systemd().unit_property(&target, "ActiveEnterTimestampMonotonic").await?;
+        let since = self.work.systemd().unit_time(&target, "ActiveEnterTimestampMonotonic").await?;
         let before = self.before.as_ref().map(|before| (before.source.clone(), before.cpus));
-        let at_start = || self.history.in_force(since).map(|version| (version.source.clone(), version.cpus));
+        let at_start = || {
+            since.and_then(|since| self.history.in_force(since)).map(|version| (version.source.clone(), version.cpus))
+        };
         Ok(before.or_else(at_start))
     }
 
@@ -307,13 +308,13 @@ impl Subject<'_> {
 
     fn application<'a>(&'a self, plan: &'a Plan, notes: &Notes<'_>, seen: &Seen, cpus: u32) -> Application<'a> {
         let meaning = self.files.as_ref().and_then(|files| files.group.as_ref());
-        let noted =
-            |unit: &str| self.before.as_ref().and_then(|before| before.units.get(unit)).map_or(0, |taken| taken.at);
+        let noted = |unit: &str| self.before.as_ref().and_then(|before| before.units.get(unit)?.at);
         let (mut started, mut inputs) = (BTreeMap::new(), BTreeMap::new());
         for member in &seen.members {
             let unit = &member.unit;
             if let Some(properties) = seen.properties.get(unit) {
-                started.insert(unit.clone(), observe::started_at(member.kind, properties).max(noted(unit)));
+                started
+                    .extend(observe::started_at(member.kind, properties).max(noted(unit)).map(|at| (unit.clone(), at)));
             }
             let files = meaning.map(|group| notes.inputs(group, unit)).unwrap_or_default();
             if !files.is_empty() {

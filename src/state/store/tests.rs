@@ -1,43 +1,39 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
 
-/// Some records.
+/// Texts, sources and other values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Notes {
     texts: Vec<Arc<SourceFile>>,
     sources: Vec<Source>,
-    words: Vec<Vec<String>>,
+    words: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NotesRecord {
+    texts: Vec<usize>,
+    sources: Vec<SourceRecord>,
+    words: BTreeMap<String, String>,
 }
 
 impl Kept for Notes {
-    const FORMAT: &'static str = "notes 7";
+    const KIND: &'static str = "notes";
+    type Record = NotesRecord;
 
-    fn encode(&self, to: &mut Encoder) {
-        for text in &self.texts {
-            let number = to.file(text);
-            to.record("file", &[&number]);
-        }
-        for source in &self.sources {
-            let number = to.source(source);
-            to.record("group", &[&number]);
-        }
-        for words in &self.words {
-            to.record("words", &words.iter().map(String::as_str).collect::<Vec<_>>());
+    fn to_record<'v>(&'v self, texts: &mut TextTable<'v>) -> NotesRecord {
+        NotesRecord {
+            texts: texts.positions(&self.texts),
+            sources: self.sources.iter().map(|source| texts.source(source)).collect(),
+            words: self.words.clone(),
         }
     }
 
-    fn decode(from: &mut Decoder<'_>) -> Option<Self> {
-        let mut notes = Self::default();
-        while let Some(record) = from.record() {
-            match record.word {
-                "file" => notes.texts.push(from.file(record.field(0)?)?),
-                "group" => notes.sources.push(from.source(record.field(0)?)?),
-                "words" => notes.words.push(record.fields.iter().map(ToString::to_string).collect()),
-                _ => {}
-            }
-        }
-        Some(notes)
+    fn from_record(record: NotesRecord, texts: &Texts) -> Option<Self> {
+        let sources = record.sources.into_iter().map(|source| texts.source(source)).collect::<Option<_>>()?;
+        Some(Self { texts: texts.files(&record.texts)?, sources, words: record.words })
     }
 }
 
@@ -46,20 +42,20 @@ fn file(path: &str, text: &str) -> Arc<SourceFile> {
 }
 
 fn sample() -> Notes {
-    let shared = file("/etc/copse/x é.toml", "end of it\ngroup 1 x\nnot a line");
+    let shared = file("/etc/copse/x é.toml", "a \"quoted\"\\\u{1} text\nsecond line");
     let name = GroupName::new("x").unwrap();
     let source = Source { name, file: Arc::clone(&shared), drop_ins: vec![file("/2", ""), file("/3", "3\n")] };
-    Notes { texts: vec![shared], sources: vec![source], words: vec![vec![], vec![String::new(), "é \n1".into()]] }
+    let words = [(String::new(), "é \n1".to_owned())].into();
+    Notes { texts: vec![shared], sources: vec![source], words }
 }
 
-/// A file of this body, with the right hash.
+/// A file of this JSON and texts, with the right checksum.
 fn sealed(body: &str) -> Vec<u8> {
-    format!("{body}end {}\n", hash(body.as_bytes())).into_bytes()
+    format!("copse notes {FORMAT} {}\n{body}", checksum(body.as_bytes())).into_bytes()
 }
 
 fn body() -> String {
-    let text = String::from_utf8(to_bytes(&sample())).unwrap();
-    text[..text.rfind("end ").unwrap()].to_owned()
+    String::from_utf8(to_bytes(&sample())).unwrap().split_once('\n').unwrap().1.to_owned()
 }
 
 proptest! {
@@ -67,73 +63,89 @@ proptest! {
     fn what_is_written_is_read_back(
         texts in prop::collection::vec((".*", "(?s).*"), 1..6),
         groups in prop::collection::vec(("[A-Za-z0-9][A-Za-z0-9_.-]{0,9}", 0..6usize, prop::collection::vec(0..6usize, 0..4)), 0..4),
-        words in prop::collection::vec(prop::collection::vec("(?s).*", 0..4), 0..4),
+        words in prop::collection::btree_map("(?s).*", "(?s).*", 0..4),
     ) {
         let texts: Vec<_> = texts.iter().map(|(path, text)| file(path, text)).collect();
-        let text = |at: usize| Arc::clone(&texts[at % texts.len()]);
-        let source = |(name, at, drop_ins): (String, usize, Vec<usize>)| {
-            Source { name: GroupName::new(&name).unwrap(), file: text(at), drop_ins: drop_ins.into_iter().map(text).collect() }
+        let text = |index: usize| Arc::clone(&texts[index % texts.len()]);
+        let source = |(name, index, drop_ins): (String, usize, Vec<usize>)| {
+            Source { name: GroupName::new(&name).unwrap(), file: text(index), drop_ins: drop_ins.into_iter().map(text).collect() }
         };
         let sources = groups.into_iter().map(source).collect();
         let notes = Notes { texts: texts.clone(), sources, words };
         let bytes = to_bytes(&notes);
         let read: Notes = from_bytes(&bytes).unwrap();
         prop_assert_eq!(&read, &notes);
-        // And what is read is written the same: nothing changed, nothing is written.
         prop_assert_eq!(to_bytes(&read), bytes);
     }
 
     #[test]
-    fn nothing_makes_it_panic(body in "copse notes 7\n((text|source|file|group|words|x)( [0-9é]{0,3}){0,3}\n?[a-z0-9\n]{0,6}){0,5}") {
-        let _ = from_bytes::<Notes>(&sealed(&body));
+    fn any_value_is_read_or_refused_without_a_panic(
+        texts in "\\[(\\{\"path\":\"/\",\"size\":[0-9]{1,2}\\})?\\]",
+        value in "[\\[{]?\"?(texts|sources|words)?\"?:?[0-9\\[\\]{},\"]{0,8}",
+    ) {
+        let _ = from_bytes::<Notes>(&sealed(&format!("{{\"texts\":{texts},\"value\":{value}}}\né")));
     }
 }
 
 #[test]
-fn whatever_is_cut_off_or_changed_is_seen() {
+fn a_file_that_is_cut_off_or_changed_is_found() {
     let good = to_bytes(&sample());
     assert_eq!(from_bytes(&good), Ok(sample()));
     for end in 0..good.len() {
         assert!(from_bytes::<Notes>(&good[..end]).is_err(), "cut off at {end}");
     }
-    for at in 0..good.len() {
+    for position in 0..good.len() {
         let mut bad = good.clone();
-        bad[at] ^= 1;
-        assert!(from_bytes::<Notes>(&bad).is_err(), "changed at {at}");
+        bad[position] ^= 1;
+        assert!(from_bytes::<Notes>(&bad).is_err(), "changed at {position}");
     }
 }
 
 #[test]
-fn a_later_copses_additions_are_left_out() {
-    let more = body().replacen("group 1\n0\n", "group 1 3\n0new\nnews 2 1\nxyz\n", 1);
-    assert_ne!(more, body());
+fn each_text_is_written_once() {
+    assert_eq!(body().matches("second line").count(), 1);
+    // Even if it was read twice.
+    let twice = Notes { texts: vec![file("/a", "text"), file("/b", "text"), file("/a", "text")], ..Notes::default() };
+    let bytes = to_bytes(&twice);
+    assert!(bytes.ends_with(b"\ntexttext"), "{bytes:?}");
+    assert_eq!(from_bytes(&bytes), Ok(twice));
+}
+
+#[test]
+fn fields_that_a_later_copse_adds_are_ignored() {
+    let more = body().replace("{\"name\":", "{\"news\":[1],\"name\":").replace("\"value\":{", "\"value\":{\"a\":{},");
+    assert_eq!(more.matches("news").count(), 1);
     assert_eq!(from_bytes(&sealed(&more)), Ok(sample()));
 }
 
 #[test]
-fn another_format_is_not_understood_even_if_whole() {
-    let other = body().replacen("notes 7", "notes 8", 1);
-    assert_eq!(from_bytes::<Notes>(&sealed(&other)), Err("another version of copse wrote it".into()));
-    assert!(from_bytes::<Notes>(&sealed(&body().replacen("notes 7", "notes 77", 1))).is_err());
+fn another_format_or_kind_is_refused_even_if_it_is_whole() {
+    let other = |header: &str| format!("{header} {}\n{}", checksum(body().as_bytes()), body()).into_bytes();
+    for format in ["3", "22", "x"] {
+        let read = from_bytes::<Notes>(&other(&format!("copse notes {format}")));
+        assert_eq!(read, Err("another version of copse wrote it".into()), "{format}");
+    }
+    for header in ["copse notess 2", "copse note 2", "cops notes 2", "copse  2", "2"] {
+        assert_eq!(from_bytes::<Notes>(&other(header)), Err("the file is damaged".into()), "{header}");
+    }
 }
 
 #[test]
-fn lengths_and_numbers_that_lie_are_refused() {
-    for lie in [
-        "words 5\nab\n",
-        "words 18446744073709551615\nab\n",
-        "words 1\né\n",
-        "words\n\n\n",
-        "words -1\n\n",
-        "file 1\n7\n",
-        "group 1\n0\n",
-        "text 1\nx\n",
-        "source\n\n",
-        "source 1\nx\n",
-        "source 1 1\nx5\n",
-    ] {
-        let lying = format!("copse notes 7\n{lie}");
-        assert_eq!(from_bytes::<Notes>(&sealed(&lying)), Err("it is damaged".into()), "{lie}");
+fn wrong_positions_and_names_are_refused() {
+    let wrong = [
+        ("\"value\":{\"texts\":[0]", "\"value\":{\"texts\":[9]"),
+        ("\"drop_ins\":[1,2]", "\"drop_ins\":[1,3]"),
+        ("\"file\":0", "\"file\":-1"),
+        ("\"file\":0", "\"file\":3"),
+        ("\"name\":\"x\"", "\"name\":\"/\""),
+        ("\"size\":2", "\"size\":3"),
+        ("\"size\":2", "\"size\":1"),
+        ("\"size\":2", "\"size\":99999"),
+        ("\"words\":{", "\"word\":{"),
+    ];
+    for (from, to) in wrong {
+        assert!(body().contains(from), "{from} of {}", body());
+        assert_eq!(from_bytes::<Notes>(&sealed(&body().replace(from, to))), Err("the file is damaged".into()), "{to}");
     }
 }
 
@@ -146,16 +158,15 @@ fn a_file_is_private_whole_and_removed() {
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     assert_eq!(read(&path), Ok(Some(sample())));
     // A killed run's is removed on the way.
-    std::fs::write(path.with_file_name(".new-4194305"), "").unwrap();
+    std::fs::write(path.with_file_name(".notes.copse-4194305"), "").unwrap();
     write(&path, &Notes::default()).unwrap();
     assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-    remove(&path).unwrap();
-    remove(&path).unwrap();
+    atomic_file::remove(&path).unwrap();
     assert_eq!(read::<Notes>(&path), Ok(None));
 }
 
 #[test]
-fn what_others_could_have_written_is_not_believed() {
+fn a_file_that_others_could_have_written_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notes");
@@ -163,6 +174,7 @@ fn what_others_could_have_written_is_not_believed() {
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert!(read::<Notes>(&link).is_err());
+    assert!(read::<Notes>(directory.path()).is_err());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(read::<Notes>(&path).unwrap_err().contains("only its owner"));
 }

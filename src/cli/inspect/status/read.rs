@@ -268,7 +268,7 @@ pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) ->
         let known = members.iter().filter_map(|member| answers.remove_entry(&member.unit)).collect();
         let rows = group.rows(members, &listed, known, &directories);
         let (verdict, reason) = status::judge(&whole(&units, &listed, String::new()), &rows);
-        let rolled_back = rolled_back.get(&group.name).copied();
+        let rolled_back = rolled_back.get(&group.name).map(|since| since.micros());
         Status { verdict, reason, rolled_back, rows, ..group.plain() }
     };
     Ok(groups.into_iter().map(status).collect())
