@@ -122,16 +122,25 @@ fn an_older_record_makes_no_credential_a_change(m: &Machine) {
     expect(&copse(m, &["apply", "elder"]), 0, &["nothing to do"]);
     m.sh("sleep 0.1; echo two > /etc/old-password");
     expect(&copse(m, &["plan", "elder"]), 0, &["restart  a"]);
-    let edit = r#"import re
+    // Written by copse before format 2, which did not record what a process is handed.
+    let edit = r#"import json
 path = "/run/copse/applied/elder"
-data = open(path, "rb").read()
-record = re.compile(rb"^unit (\d+) (\d+) (\d+) (\d+)\n", re.M)
-while (found := record.search(data)):
-    sizes = [int(size) for size in found.groups()]
-    body = data[found.end():found.end() + sum(sizes[:3])]
-    rest = data[found.end() + sum(sizes):]
-    data = data[:found.start()] + b"unit %d %d %d\n" % tuple(sizes[:3]) + body + rest
-data = data[:data.rindex(b"end ")]
+_, line, texts = open(path, "rb").read().split(b"\n", 2)
+content = json.loads(line)
+data = b"copse applied 1\n"
+def record(word, *fields):
+    fields = [field if isinstance(field, bytes) else str(field).encode() for field in fields]
+    return b" ".join([word] + [b"%d" % len(field) for field in fields]) + b"\n" + b"".join(fields) + b"\n"
+for text in content["texts"]:
+    data += record(b"text", text["path"], texts[:text["size"]])
+    texts = texts[text["size"]:]
+applied = content["value"]
+source = applied["source"]
+data += record(b"source", source["name"], source["file"], *source.get("drop_ins", []))
+data += record(b"apply", applied["at"], 0, applied["cpus"])
+for unit, taken in applied["units"].items():
+    assert taken["prints"]["handed"]
+    data += record(b"unit", unit, taken["at"] or 0, taken["prints"]["inputs"])
 value = 0xcbf29ce484222325
 words = [int.from_bytes(data[at:at + 8], "little") for at in range(0, len(data), 8)]
 for word in words + [len(data)]:
