@@ -1,7 +1,7 @@
-//! The command for people: arguments in, an exit status out. One file per verb.
+//! The command: parses arguments and runs one of the commands of copse(1).
 //!
-//! A verb is a type that clap fills and a `run` that gives back an [`Exit`]. It prints what it has to say
-//! itself; what goes wrong in it is printed there as well, so that nothing is said twice.
+//! A command is a type that clap fills and that implements [`Execute`]. What keeps it from its work is an
+//! [`Error`](common::error::Error), which is printed here and nowhere else.
 
 mod common;
 mod configure;
@@ -14,17 +14,18 @@ mod remote;
 mod run;
 mod verb_hints;
 
-use self::common::output::complain;
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
 
 pub use self::common::exit::Exit;
 
+use self::common::error::Error;
+use self::common::execute::Execute;
 use crate::basic::scope::Scope;
 
-const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: copse.toml(5). copse(7) is the picture of it all, copse(1) says more of \
-                          each verb.";
+const AFTER_HELP: &str = "A group is a file, /etc/copse/GROUP.toml: see copse.toml(5). copse(7) is an overview, copse(1) describes each \
+                          command.";
 
 /// Groups of processes as native systemd units.
 #[derive(Debug, Parser)]
@@ -34,120 +35,102 @@ struct Copse {
     #[arg(long, global = true)]
     user: bool,
 
-    /// Do it on that host, with its own copse, by ssh(1).
+    /// Run copse on a remote host over ssh(1).
     #[arg(short = 'H', long, global = true, value_name = "[USER@]HOST[:PORT]")]
     host: Option<String>,
 
-    /// Don't ask on the terminal for the password of somebody who may do it.
+    /// Do not prompt for a password (polkit authentication).
     #[arg(long, global = true)]
     no_ask_password: bool,
-
-    #[command(subcommand)]
-    verb: Option<Verb>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Verb {
-    // In the order of copse(1).
-    List(inspect::status::List),
-    Status(inspect::status::Status),
-    Logs(inspect::logs::Logs),
-    Wait(inspect::wait::Wait),
-    Plan(inspect::plan::Plan),
-    Apply(control::apply::Apply),
-    Start(control::start::Start),
-    Stop(control::stop::Stop),
-    Restart(control::restart::Restart),
-    Reload(control::reload::Reload),
-    Kill(control::kill::Kill),
-    ResetFailed(control::reset_failed::ResetFailed),
-    Setup(control::setup::Setup),
-    Freeze(control::freeze::Freeze),
-    Thaw(control::freeze::Thaw),
-    Edit(configure::edit::Edit),
-    Enable(configure::enable::Enable),
-    Disable(configure::enable::Disable),
-    Scale(configure::scale::Scale),
-    Hold(configure::hold::Hold),
-    Release(configure::hold::Release),
-    Check(files::check::Check),
-    Explain(files::explain::Explain),
-    Cat(files::cat::Cat),
-    Graph(files::graph::Graph),
-    Render(files::render::Render),
-    Compile(files::compile::Compile),
-    Polkit(files::polkit::Polkit),
-    Schema(files::schema::Schema),
-    Import(import::Import),
-    Run(run::Run),
-    Completions(files::completions::Completions),
-    /// What copse's own units run; not for people.
-    #[command(hide = true)]
-    Internal(internal::Internal),
+/// A command: its name, its arguments, and what it does with them.
+struct Command {
+    name: &'static str,
+    arguments: fn(clap::Command) -> clap::Command,
+    execute: fn(&ArgMatches, Scope) -> Result<Exit, Error>,
 }
 
-/// Runs the command with `arguments` (the first is the program's name) and says how to exit.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if files::completions::answer(Copse::command, &arguments) {
+const fn command<C: Args + Execute>(name: &'static str) -> Command {
+    let execute = |matches: &ArgMatches, scope| C::from_arg_matches(matches).map_err(Error::usage)?.execute(scope);
+    Command { name, arguments: C::augment_args, execute }
+}
+
+/// In the order of copse(1).
+const COMMANDS: [Command; 33] = [
+    command::<inspect::status::List>("list"),
+    command::<inspect::status::Status>("status"),
+    command::<inspect::logs::Logs>("logs"),
+    command::<inspect::wait::Wait>("wait"),
+    command::<inspect::plan::Plan>("plan"),
+    command::<control::apply::Apply>("apply"),
+    command::<control::start::Start>("start"),
+    command::<control::stop::Stop>("stop"),
+    command::<control::restart::Restart>("restart"),
+    command::<control::reload::Reload>("reload"),
+    command::<control::kill::Kill>("kill"),
+    command::<control::reset_failed::ResetFailed>("reset-failed"),
+    command::<control::setup::Setup>("setup"),
+    command::<control::freeze::Freeze>("freeze"),
+    command::<control::freeze::Thaw>("thaw"),
+    command::<configure::edit::Edit>("edit"),
+    command::<configure::enable::Enable>("enable"),
+    command::<configure::enable::Disable>("disable"),
+    command::<configure::scale::Scale>("scale"),
+    command::<configure::hold::Hold>("hold"),
+    command::<configure::hold::Release>("release"),
+    command::<files::check::Check>("check"),
+    command::<files::explain::Explain>("explain"),
+    command::<files::cat::Cat>("cat"),
+    command::<files::graph::Graph>("graph"),
+    command::<files::render::Render>("render"),
+    command::<files::compile::Compile>("compile"),
+    command::<files::polkit::Polkit>("polkit"),
+    command::<files::schema::Schema>("schema"),
+    command::<import::Import>("import"),
+    command::<run::Run>("run"),
+    command::<files::completions::Completions>("completions"),
+    command::<internal::Internal>("internal"),
+];
+
+/// The arguments of all commands.
+fn arguments() -> clap::Command {
+    // What copse's own units run is for nobody else.
+    let hidden = |name| name == "internal";
+    let commands =
+        COMMANDS.iter().map(|command| (command.arguments)(clap::Command::new(command.name)).hide(hidden(command.name)));
+    Copse::command().subcommands(commands)
+}
+
+/// Runs the command with `args` (the first is the program's name) and says how to exit.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if files::completions::answer(arguments, &args) {
         return Exit::Done;
     }
-    if let Some(hint) = verb_hints::hint(&arguments) {
-        complain(format_args!("{hint}"));
-        return Exit::Usage;
+    if let Some(hint) = verb_hints::hint(&args) {
+        return hint.report(Scope::System);
     }
-    let copse = match Copse::try_parse_from(&arguments) {
-        Ok(copse) => copse,
+    let parsed = arguments().try_get_matches_from(&args).and_then(|all| Ok((Copse::from_arg_matches(&all)?, all)));
+    let (copse, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
-            // `--help` and `--version` come this way, too. A closed stdout is nobody's concern here.
+            // `--help` and `--version` come this way, too. A closed stdout is not an error here.
             let _ = error.print();
-            return match error.exit_code() {
-                0 => Exit::Done,
-                _ => Exit::Usage,
-            };
+            return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage };
         }
     };
-    if let Some(host) = &copse.host {
-        return remote::run(host, arguments.get(1..).unwrap_or_default());
-    }
     if copse.no_ask_password {
-        common::polkit_agent::never();
+        common::polkit_agent::disable();
     }
     let scope = if copse.user { Scope::User } else { Scope::System };
-    // All groups, a line each: what somebody wants to know who says nothing more.
-    match copse.verb.unwrap_or_else(|| Verb::List(inspect::status::List::default())) {
-        Verb::Check(check) => check.run(scope),
-        Verb::Render(render) => render.run(scope),
-        Verb::Compile(compile) => compile.run(scope),
-        Verb::Plan(plan) => plan.run(scope),
-        Verb::Explain(explain) => explain.run(),
-        Verb::Schema(schema) => schema.run(),
-        Verb::Status(status) => status.run(scope),
-        Verb::List(list) => list.run(scope),
-        Verb::Logs(logs) => logs.run(scope),
-        Verb::Cat(cat) => cat.run(scope),
-        Verb::Edit(edit) => edit.run(scope),
-        Verb::Graph(graph) => graph.run(scope),
-        Verb::Polkit(polkit) => polkit.run(scope),
-        Verb::Completions(completions) => completions.run(),
-        Verb::Apply(apply) => apply.run(scope),
-        Verb::Start(start) => start.run(scope),
-        Verb::Stop(stop) => stop.run(scope),
-        Verb::Restart(restart) => restart.run(scope),
-        Verb::Reload(reload) => reload.run(scope),
-        Verb::Kill(kill) => kill.run(scope),
-        Verb::ResetFailed(reset) => reset.run(scope),
-        Verb::Wait(wait) => wait.run(scope),
-        Verb::Enable(enable) => enable.run(scope),
-        Verb::Disable(disable) => disable.run(scope),
-        Verb::Scale(scale) => scale.run(scope),
-        Verb::Hold(hold) => hold.run(scope),
-        Verb::Release(release) => release.run(scope),
-        Verb::Freeze(freeze) => freeze.run(scope),
-        Verb::Thaw(thaw) => thaw.run(scope),
-        Verb::Setup(setup) => setup.run(scope),
-        Verb::Run(run) => run.run(scope),
-        Verb::Import(import) => import.run(scope),
-        Verb::Internal(internal) => internal.run(scope),
-    }
+    let executed = match (&copse.host, matches.subcommand()) {
+        (Some(host), _) => remote::run(host, args.get(1..).unwrap_or_default()),
+        (None, Some((name, matches))) => {
+            let named = COMMANDS.iter().filter(|command| command.name == name);
+            named.map(|command| (command.execute)(matches, scope)).next().unwrap_or(Ok(Exit::Usage))
+        }
+        (None, None) => inspect::status::List::default().execute(scope),
+    };
+    executed.unwrap_or_else(|error| error.report(scope))
 }

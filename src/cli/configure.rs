@@ -1,8 +1,9 @@
-//! cli/configure
+//! Commands that write files of groups.
 
-pub(crate) mod drop_in;
 pub(crate) mod edit;
 pub(crate) mod enable;
+mod files;
 pub(crate) mod hold;
+mod process;
 pub(crate) mod scale;
-pub(crate) mod transaction;
+mod transaction;

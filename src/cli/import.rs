@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::common::error::Error;
+use super::common::execute::Execute;
 use super::common::exit::Exit;
 use super::common::output;
-use super::common::output::Report;
-use super::common::output::{complain, failed};
+use super::common::report;
+use super::common::report::Report;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
 use crate::basic::scope::Scope;
 use crate::unit::name::GroupName;
@@ -36,13 +38,13 @@ enum From {
     Procfile(procfile::Procfile),
 }
 
-impl Import {
+impl Execute for Import {
     /// Writes the group file, and says on the standard error what isn't as it was.
-    pub fn run(self, scope: Scope) -> Exit {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
         match self.from {
             Some(From::Supervisord(supervisord)) => supervisord.run(scope),
             Some(From::Procfile(procfile)) => procfile.run(scope),
-            None => print(&supervisord::explanation()),
+            None => output::print(&supervisord::explanation()).map(|()| Exit::Done),
         }
     }
 }
@@ -77,51 +79,53 @@ impl Output {
 
     /// Says why nothing can be imported at all.
     fn refuse(&self, diagnostic: &Diagnostic) -> Exit {
-        let _ = write!(stderr(), "{}", self.report.text([diagnostic], &stderr()));
+        self.report.print([diagnostic]);
         Exit::Failed
     }
 
     /// Prints the report, and writes the group file if there is one.
-    fn finish(&self, group_file: Option<&str>, diagnostics: &Diagnostics, summary: &str, next: &[String]) -> Exit {
+    fn finish(
+        &self,
+        group_file: Option<&str>,
+        diagnostics: &Diagnostics,
+        summary: &str,
+        next: &[String],
+    ) -> Result<Exit, Error> {
         let said = self.report.text(diagnostics.iter(), &stderr());
         let gap = if said.is_empty() { "" } else { "\n" };
         let _ = write!(stderr(), "{said}{gap}");
-        if self.report.format == output::Format::Auto {
-            let _ = writeln!(stderr(), "{summary}: {}", output::Counts::of(diagnostics.iter()));
+        if self.report.format == report::Format::Auto {
+            let _ = writeln!(stderr(), "{summary}: {}", report::Counts::of(diagnostics.iter()));
         }
         let Some(text) = group_file else {
-            complain(format_args!("nothing is left to be imported"));
-            return Exit::Failed;
+            return Err(Error::failed("nothing is left to be imported"));
         };
-        if self.write(text) != Exit::Done {
-            return Exit::Failed;
-        }
-        if self.output.is_some() && self.report.format == output::Format::Auto {
+        self.write(text)?;
+        if self.output.is_some() && self.report.format == report::Format::Auto {
             for (place, command) in next.iter().enumerate() {
                 let _ = writeln!(stderr(), "{}{command}", if place == 0 { "\n  next  " } else { "        " });
             }
         }
         if diagnostics.has_errors() {
-            return Exit::Failed;
+            return Ok(Exit::Failed);
         }
-        match diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::severity).next() {
+        Ok(match diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::severity).next() {
             None => Exit::Done,
             Some(Severity::Error | Severity::Warning | Severity::Note) => Exit::WithNotes,
-        }
+        })
     }
 
-    fn write(&self, text: &str) -> Exit {
-        let Some(path) = &self.output else { return print(text) };
-        match create(path, 0o666, text) {
-            Ok(()) => Exit::Done,
-            Err(exit) => exit,
+    fn write(&self, text: &str) -> Result<(), Error> {
+        match &self.output {
+            None => output::print(text),
+            Some(path) => create(path, 0o666, text),
         }
     }
 }
 
 /// The commands with which a group that was written to /etc/copse takes over, after those that `before` names.
 fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
-    let systemctl = super::common::output::systemctl(scope);
+    let systemctl = super::common::message::systemctl(scope);
     let start = [format!("{systemctl} daemon-reload"), format!("{systemctl} start {group}.target")];
     before.iter().map(|command| (*command).to_owned()).chain(start).collect()
 }
@@ -129,17 +133,15 @@ fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
 /// Writes a file that isn't there yet, with this mode less the umask from its first moment on.
 ///
 /// # Errors
-/// [`Exit::Failed`] where it is there, or can't be written; once it was said.
-fn create(path: &Path, mode: u32, text: &str) -> Result<(), Exit> {
+/// Where it is there, or can't be written.
+fn create(path: &Path, mode: u32, text: &str) -> Result<(), Error> {
     let written = File::options().write(true).create_new(true).mode(mode).open(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });
     written.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            failed(&format_args!("`{}` is there already, and isn't overwritten", path.display()))
-        }
-        _ => failed(&format_args!("`{}` can't be written: {error}", path.display())),
+        ErrorKind::AlreadyExists => Error::failed(format_args!("`{}` already exists, not overwriting", path.display())),
+        _ => Error::cannot(format_args!("write `{}`", path.display()), error),
     })
 }
 
@@ -151,14 +153,4 @@ pub(super) fn read(path: &Path) -> Result<SourceFile, Diagnostic> {
     let text =
         String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, &path, "the file isn't UTF-8 text"))?;
     Ok(SourceFile { path, text })
-}
-
-fn print(text: &str) -> Exit {
-    match output::print(text) {
-        Ok(()) => Exit::Done,
-        Err(error) => {
-            complain(format_args!("the text can't be written: {error}"));
-            Exit::Failed
-        }
-    }
 }

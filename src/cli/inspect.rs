@@ -1,4 +1,4 @@
-//! cli/inspect
+//! Commands that show groups and change nothing.
 
 pub(crate) mod logs;
 pub(crate) mod plan;

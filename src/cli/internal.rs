@@ -1,4 +1,4 @@
-//! What copse's own units run (`units/` holds them): hidden, and no interface for anybody else.
+//! What copse's own units run (`units/` holds them), and package scripts. Not an interface for anything else.
 
 mod gate;
 mod gave_up;
@@ -10,11 +10,14 @@ mod run_keeper;
 
 use clap::{Args, Subcommand};
 
+use super::common::error::Error;
+use super::common::execute::Execute;
 use super::common::exit::Exit;
-use super::common::session::block_on;
+use super::common::journal::priority::{Priority, log};
+use super::common::session::with_manager;
 use crate::basic::scope::Scope;
 
-/// `copse internal …`
+/// What the units of copse run.
 #[derive(Debug, Args)]
 pub(super) struct Internal {
     #[command(subcommand)]
@@ -23,51 +26,45 @@ pub(super) struct Internal {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Wait until the units named on standard input are ready (copse-ready@.service).
-    Ready {
-        /// The group.
-        group: String,
-    },
-    /// Clear the failed states and start counters of a group (copse-reset@.service).
-    Reset {
-        /// The group.
-        group: String,
-    },
-    /// Stop the group of a unit, if systemd gave that unit up (copse-gave-up@.service).
+    /// Wait until the units on standard input are ready (copse-ready@.service).
+    Ready { group: String },
+    /// Reset the failed states and start counters of a group (copse-reset@.service).
+    Reset { group: String },
+    /// Stop the group of a unit that failed permanently (copse-gave-up@.service).
     GaveUp {
-        /// The unit's name without its suffix.
+        /// The name of the unit without its suffix.
         unit: String,
     },
-    /// Clear up after a throw-away group when the process that runs it is gone (copse-run@.service).
-    Keep {
-        /// The group.
-        group: String,
-    },
-    /// Leave the units of what runs until the next boot, for the package is removed.
+    /// Clean up a temporary group when the process that runs it has exited (copse-run@.service).
+    Keep { group: String },
+    /// Keep the units of running groups until the next boot, because the package is removed.
     Leave {
-        /// Remove them: the package is installed again.
+        /// Remove these units, because the package is installed again.
         #[arg(long)]
         back: bool,
     },
-    /// Print the units that are only restarted by hand (`refresh = "keep"`).
+    /// Print the units that are restarted only by hand (`refresh = "keep"`).
     Spared,
     /// Print the diagnostics on standard input, and fail (copse-invalid@.service).
-    Invalid {
-        /// The group.
-        group: String,
-    },
+    Invalid { group: String },
 }
 
-impl Internal {
-    pub(super) fn run(self, scope: Scope) -> Exit {
-        match self.task {
+impl Execute for Internal {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        let done = match self.task {
+            Task::Leave { back } => return package_removal::run(scope, back),
+            Task::Spared => return needrestart::run(scope),
             Task::Ready { group } => gate::run(scope, &group),
-            Task::Reset { group } => block_on(reset::run(scope, &group)),
-            Task::GaveUp { unit } => block_on(gave_up::run(scope, &unit)),
+            Task::Reset { group } => with_manager(scope, async |systemd| reset::run(&systemd, scope, &group).await),
+            Task::GaveUp { unit } => with_manager(scope, async |systemd| gave_up::run(&systemd, scope, &unit).await),
             Task::Keep { group } => run_keeper::run(scope, &group),
-            Task::Leave { back } => package_removal::run(scope, back),
-            Task::Spared => needrestart::run(scope),
             Task::Invalid { group } => invalid::run(&group),
-        }
+        };
+        // The others run as units: the journal has their name, and is searched by priority.
+        done.or_else(|error| {
+            let (exit, message, help) = error.parts(scope);
+            message.into_iter().chain(help).for_each(|line| log(Priority::Error, line));
+            Ok(exit)
+        })
     }
 }

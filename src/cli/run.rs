@@ -35,8 +35,11 @@ use self::prepare::Prepared;
 use self::signals::Signals;
 use self::watch::End;
 use self::workspace::{Caller, Workspace};
+use super::common::error::Error;
+use super::common::execute::Execute;
 use super::common::exit::Exit;
-use super::common::output::{complain, failed};
+use super::common::message::warn;
+use super::common::session::with_manager;
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
 use crate::import::procfile::Formation;
@@ -73,45 +76,37 @@ pub struct Run {
     color: ColorChoice,
 }
 
-impl Run {
+impl Execute for Run {
     /// Runs until it is over.
-    pub fn run(self, scope: Scope) -> Exit {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
         // Who isn't root has a manager of their own.
         let scope = if rustix::process::geteuid().is_root() { scope } else { Scope::User };
         if !is_booted() {
-            return failed(&NOT_BOOTED);
+            return Err(Error::failed(NOT_BOOTED));
         }
         // Another root is another machine's.
         let directories = Directories::from_environment(scope, Some("/".into()));
         let Some(state) = directories.state.clone() else {
-            return failed(&format_args!("XDG_RUNTIME_DIR isn't set: there is no place for the group's files{LOG_IN}"));
+            let message = format!("XDG_RUNTIME_DIR isn't set: there is no place for the group's files{LOG_IN}");
+            return Err(Error::failed(message));
         };
         let own = i32::try_from(std::process::id()).ok().and_then(Caller::of);
-        let file = match std::path::absolute(&self.file) {
-            Ok(file) => file,
-            Err(error) => return failed(&error),
-        };
-        let place = match own.ok_or(std::io::ErrorKind::NotFound.into()) {
-            Ok(own) => Workspace::claim(&state, &what(&file), own),
-            Err(error) => Err(error),
-        };
-        let place = match place {
-            Ok(place) => place,
-            Err(error) => return failed(&format_args!("{}: {error}", state.display())),
-        };
-        let exit = match self.prepare(&file, &place, &directories) {
-            Ok(prepared) => super::common::session::with_manager(scope, async |systemd| {
-                self.carry_out(&systemd, scope, &state, &place, &prepared).await
-            }),
-            Err(exit) => exit,
-        };
+        let file = std::path::absolute(&self.file).map_err(Error::failed)?;
+        let place = own.ok_or(std::io::ErrorKind::NotFound.into());
+        let place = place.and_then(|own| Workspace::claim(&state, &what(&file), own));
+        let place = place.map_err(|error| Error::failed(format_args!("{}: {error}", state.display())))?;
+        let end = self.prepare(&file, &place, &directories).and_then(|prepared| {
+            with_manager(scope, async |systemd| self.carry_out(&systemd, scope, &state, &place, &prepared).await)
+        });
         // Where nothing was begun there is no more than this; otherwise it is gone already.
         if let Err(error) = place.remove() {
-            complain(format_args!("the files of {} can't be removed: {error}", place.name));
+            warn(&format!("the files of {} can't be removed: {error}", place.name), None);
         }
-        exit
+        end
     }
+}
 
+impl Run {
     async fn carry_out(
         &self,
         systemd: &Connected,
@@ -119,19 +114,15 @@ impl Run {
         state: &Path,
         place: &Workspace,
         prepared: &Prepared,
-    ) -> Exit {
-        let listening = async { Ok::<_, zbus::Error>((Jobs::new(systemd).await?, Signals::new()?)) };
-        let (jobs, mut signals) = match listening.await {
-            Ok(both) => both,
-            Err(error) => return failed(&error),
-        };
+    ) -> Result<Exit, Error> {
+        let (jobs, mut signals) = (Jobs::new(systemd).await?, Signals::new().map_err(Error::failed)?);
         if let Err(why) = left_over(&jobs, scope, state).await {
-            complain(format_args!("an earlier run couldn't be cleared up: {why}"));
+            warn(&format!("cannot clean up after an earlier run: {why}"), None);
         }
         let keeper = format!("copse-run@{}.service", place.name);
-        let exit = match begin(&jobs, place, prepared, &keeper).await {
+        let end = match begin(&jobs, place, prepared, &keeper).await {
             Ok(()) => self.show(scope, &jobs, &mut signals, prepared).await,
-            Err(why) => failed(&why),
+            Err(why) => Err(Error::failed(why)),
         };
         // However it ended.
         let cleared = clear(&jobs, scope, place).await;
@@ -140,35 +131,31 @@ impl Run {
             let _ = jobs.run(Kind::Stop, &keeper).await;
         }
         match cleared {
-            Ok(()) => exit,
-            Err(why) => failed(&format_args!("{why}; `{keeper}` goes on trying")),
+            Ok(()) => end,
+            Err(why) => Err(Error::failed(format_args!("{why}; `{keeper}` goes on trying"))),
         }
     }
 
     /// The run itself, once everything is in place.
-    async fn show(&self, scope: Scope, jobs: &Jobs, signals: &mut Signals, prepared: &Prepared) -> Exit {
+    async fn show(&self, scope: Scope, jobs: &Jobs, signals: &mut Signals, prepared: &Prepared) -> Result<Exit, Error> {
         let (group, colour) = (&prepared.group, self.color.on(&stdout()));
-        let mut front = match Front::new(scope, group, jobs.systemd().clone(), prepared.any_end, colour) {
-            Ok(front) => front,
-            Err(error) => return failed(&format_args!("journalctl can't be run: {error}")),
-        };
+        let front = Front::new(scope, group, jobs.systemd().clone(), prepared.any_end, colour);
+        let mut front = front.map_err(|error| Error::cannot("run journalctl", error))?;
         front.say("starting; Ctrl-C stops it");
         let ran = front.start_and_run(signals).await;
-        let exit = match &ran {
-            Ok(Over::Asked) => Exit::Done,
-            Ok(Over::Ended(end)) => {
-                front.say(&format!("{}: stopping", why(end)));
-                status(end)
-            }
-            Err(error) => failed(error),
-        };
+        if let Ok(Over::Ended(end)) = &ran {
+            front.say(&format!("{}: stopping", why(end)));
+        }
         if ran.is_ok()
             && let Err(error) = front.stop(signals).await
         {
-            complain(format_args!("{error}"));
+            warn(&error.to_string(), None);
         }
         front.last_lines().await;
-        exit
+        Ok(match ran? {
+            Over::Asked => Exit::Done,
+            Over::Ended(end) => status(&end),
+        })
     }
 }
 
@@ -213,7 +200,7 @@ fn why(end: &End) -> String {
 
 fn status(end: &End) -> Exit {
     match end {
-        End::Of(_, status) => Exit::Of(*status),
+        End::Of(_, status) => Exit::Status(*status),
         End::Done | End::Stopped => Exit::Done,
         End::NotStarted => Exit::Failed,
     }

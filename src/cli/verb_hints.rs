@@ -1,109 +1,130 @@
-//! Verbs that other tools have: one sentence that names what to use here.
+//! Commands that other tools have: a hint at the one to use here.
 
 use std::ffi::OsString;
 
-/// Words, and what is used instead.
-const HABITS: &[(&[&str], &str)] = &[
+use super::common::error::Error;
+
+/// Other tools' commands, and what to do instead.
+const HINTS: &[(&[&str], &str)] = &[
     // supervisorctl
-    (&["tail", "maintail", "fg", "attach"], "`copse logs -f GROUP` follows a group's journal"),
+    (&["tail", "maintail", "fg", "attach"], "run `copse logs -f GROUP` to follow the journal of a group"),
     (
         &["update", "add", "reload-config", "deploy", "converge"],
-        "`copse apply GROUP` does what a change of the files needs, `copse plan GROUP` shows it",
+        "run `copse apply GROUP` to do what changed files need, `copse plan GROUP` to see it first",
     ),
-    (&["reread", "avail", "validate", "lint"], "`copse check` says what is wrong with the group files"),
+    (&["reread", "avail", "validate", "lint"], "run `copse check` to check group files"),
     (
         &["remove", "rm", "delete"],
-        "remove the group file or the process in it, and `copse apply GROUP` stops what is gone",
+        "remove the group file, or the process from it, then run `copse apply GROUP` to stop what was removed",
     ),
-    (&["signal", "hup", "term", "quit", "sigusr1"], "`copse kill --signal=HUP GROUP/PROCESS` sends a signal"),
-    (&["clear", "flush"], "the log is the journal: see `journalctl --vacuum-time`"),
-    (&["shutdown"], "`copse stop GROUP` stops a group; there is no daemon that could be shut down"),
-    (&["version"], "`copse --version`"),
+    (
+        &["signal", "hup", "term", "quit", "sigusr1"],
+        "run `copse kill --signal=HUP GROUP/PROCESS` to send a signal to a process",
+    ),
+    (&["clear", "flush"], "run `journalctl --vacuum-time=TIME` to remove old lines from the journal"),
+    (&["shutdown"], "run `copse stop GROUP` to stop a group; there is no daemon to shut down"),
+    (&["version"], "run `copse --version`"),
     (
         &["pid", "ps", "top", "show", "describe", "info", "is-active", "is-failed"],
-        "`copse status GROUP` shows a group's processes, `copse list` all groups",
+        "run `copse status GROUP` for the processes of a group, `copse list` for all groups",
     ),
-    (&["ls", "list-units"], "`copse list` shows all groups, a line each"),
-    (&["monit", "events", "watch"], "`copse logs -f GROUP` follows what happens in a group"),
+    (&["ls", "list-units"], "run `copse list` to list all groups"),
+    (&["monit", "events", "watch"], "run `copse logs -f GROUP` or `copse status --watch GROUP` to watch a group"),
     // docker compose, foreman, circus
-    (&["up"], "`copse start GROUP` starts a group and returns when it is ready"),
-    (&["down"], "`copse stop GROUP` stops a group and returns when the last process is gone"),
-    (&["pause", "suspend"], "`copse freeze GROUP` suspends the processes of a group"),
-    (&["unpause", "resume"], "`copse thaw GROUP` lets the processes of a group run on"),
-    (&["incr", "decr"], "`copse scale GROUP/PROCESS N` runs so many instances"),
+    (&["up"], "run `copse start GROUP` to start a group and wait until it is ready"),
+    (&["down"], "run `copse stop GROUP` to stop a group and wait until its last process has exited"),
+    (&["pause", "suspend"], "run `copse freeze GROUP` to suspend the processes of a group"),
+    (&["unpause", "resume"], "run `copse thaw GROUP` to resume the processes of a group"),
+    (&["incr", "decr"], "run `copse scale GROUP/PROCESS N` to set the number of instances"),
     (
         &["config", "units"],
-        "`copse render GROUP` prints the units that a group's file makes, `copse cat GROUP` those in use",
+        "run `copse render GROUP` for the units that a group file generates, `copse cat GROUP` for those in use",
     ),
-    (&["export"], "`copse compile FILE` makes static units, and the generator makes them without being asked"),
-    (&["exec", "shell"], "`systemd-run` and nsenter(1) run something beside a process"),
+    (&["export"], "run `copse compile FILE` to write static units; installed group files need none"),
+    (&["exec", "shell"], "use `systemd-run` or nsenter(1) to run a command next to a process"),
     // git, terraform
-    (&["diff", "dry-run", "preview"], "`copse plan --diff GROUP` shows what changed, and what that needs"),
-    (&["rollback", "revert", "undo"], "`copse apply --rollback GROUP` goes back to the last complete apply"),
+    (&["diff", "dry-run", "preview"], "run `copse plan --diff GROUP` to see what changed, and what that needs"),
+    (&["rollback", "revert", "undo"], "run `copse apply --rollback GROUP` to return to the last complete apply"),
     // systemctl
     (
         &["daemon-reload"],
-        "`systemctl daemon-reload` reads the group files again; `copse apply GROUP` does it where it is needed",
+        "run `systemctl daemon-reload` to read the group files again, or `copse apply GROUP`, which does it if needed",
     ),
-    (&["try-restart", "bounce"], "`copse restart GROUP` restarts what runs, instance by instance"),
-    (&["list-dependencies", "deps", "tree"], "`copse graph GROUP` draws who waits for whom"),
-    (&["is-enabled"], "`systemctl is-enabled GROUP.target` says whether a group starts at boot"),
-    (&["startup", "autostart"], "`copse enable GROUP` starts a group at boot"),
-    (&["mask", "disable-process"], "`copse hold GROUP/PROCESS` keeps a process stopped, `systemctl mask` a unit"),
-    (&["unmask", "unhold"], "`copse release GROUP/PROCESS` lets a held process run again"),
-    (&["new", "init", "create", "generate"], "`copse edit --full GROUP` makes a group file"),
+    (&["try-restart", "bounce"], "run `copse restart GROUP` to restart a group, instance by instance"),
+    (&["list-dependencies", "deps", "tree"], "run `copse graph GROUP` to draw the dependencies within a group"),
+    (&["is-enabled"], "run `systemctl is-enabled GROUP.target` to see whether a group starts at boot"),
+    (&["startup", "autostart"], "run `copse enable GROUP` to start a group at boot"),
+    (
+        &["mask", "disable-process"],
+        "run `copse hold GROUP/PROCESS` to keep a process stopped, `systemctl mask UNIT` for any unit",
+    ),
+    (&["unmask", "unhold"], "run `copse release GROUP/PROCESS` to let a held process run again"),
+    (&["new", "init", "create", "generate"], "run `copse edit --full GROUP` to create a group file"),
 ];
 
-/// The sentence, where the verb among `arguments` (the first is the program's name) is another tool's.
-pub(super) fn hint(arguments: &[OsString]) -> Option<String> {
-    let mut words = arguments.iter().skip(1).map(|argument| argument.to_string_lossy());
-    let verb = words.find(|word| !word.starts_with('-'))?;
-    if verb == "apply" && words.take_while(|word| word != "--").any(|word| word == "--dry-run" || word == "--check") {
-        return Some("`apply` has no `--dry-run`: `copse plan GROUP` shows what it would do".to_owned());
+/// The error for another tool's command among `args` (the first is the program's name).
+pub(super) fn hint(args: &[OsString]) -> Option<Error> {
+    let mut args = args.iter().skip(1).map(|arg| arg.to_string_lossy());
+    let name = args.find(|arg| !arg.starts_with('-'))?;
+    if name == "apply" && args.take_while(|arg| arg != "--").any(|arg| arg == "--dry-run" || arg == "--check") {
+        let help = "run `copse plan GROUP` to see what it would do";
+        return Some(Error::usage("`apply` has no `--dry-run`").help(help));
     }
-    let (_, instead) = HABITS.iter().find(|(words, _)| words.contains(&&*verb))?;
-    Some(format!("there is no verb `{verb}`: {instead}"))
+    let (_, help) = HINTS.iter().find(|(names, _)| names.contains(&&*name))?;
+    Some(Error::usage(format_args!("there is no command `{name}`")).help(help))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
-    use crate::cli::Copse;
+    use crate::basic::scope::Scope;
 
     #[test]
-    fn another_tools_verb_is_named_ours() {
-        let hint = |words: &[&str]| hint(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        let expected = "there is no verb `tail`: `copse logs -f GROUP` follows a group's journal";
-        assert_eq!(hint(&["copse", "--user", "tail", "shop"]).as_deref(), Some(expected));
-        let expected = "`apply` has no `--dry-run`: `copse plan GROUP` shows what it would do";
-        assert_eq!(hint(&["copse", "apply", "shop", "--dry-run"]).as_deref(), Some(expected));
-        for words in [
+    fn a_command_of_another_tool_has_a_hint() {
+        let hint = |args: &[&str]| {
+            let error = hint(&args.iter().map(OsString::from).collect::<Vec<_>>())?;
+            let (_, message, help) = error.parts(Scope::System);
+            message.zip(help)
+        };
+        for (args, message, help) in [
+            (
+                &["copse", "--user", "tail", "shop"],
+                "there is no command `tail`",
+                "run `copse logs -f GROUP` to follow the journal of a group",
+            ),
+            (
+                &["copse", "apply", "shop", "--dry-run"],
+                "`apply` has no `--dry-run`",
+                "run `copse plan GROUP` to see what it would do",
+            ),
+        ] {
+            assert_eq!(hint(args), Some((message.to_owned(), help.to_owned())));
+        }
+        for args in [
             &["copse"][..],
             &["copse", "status", "up"],
             &["copse", "check", "ps"],
             &["tail", "status"],
             &["copse", "apply", "shop"],
         ] {
-            assert_eq!(hint(words), None, "{words:?}");
+            assert_eq!(hint(args), None, "{args:?}");
         }
     }
 
     #[test]
-    fn what_is_named_is_there_and_what_is_not_a_verb_is_none() {
-        let command = Copse::command();
-        let is_verb = |word: &str| command.find_subcommand(word).is_some();
-        for (words, sentence) in HABITS {
-            for word in *words {
-                assert!(!is_verb(word), "`{word}` is a verb of copse");
+    fn hints_name_commands_that_exist_for_names_that_do_not() {
+        let command = crate::cli::arguments();
+        let exists = |name: &str| command.find_subcommand(name).is_some();
+        for (names, help) in HINTS {
+            for name in *names {
+                assert!(!exists(name), "`{name}` is a command of copse");
             }
-            let named = sentence.split('`').filter_map(|piece| piece.strip_prefix("copse "));
-            for verb in named.filter_map(|rest| rest.split(' ').next()).filter(|word| !word.starts_with('-')) {
-                assert!(is_verb(verb), "`copse {verb}` isn't there: {sentence}");
+            let named = help.split('`').filter_map(|piece| piece.strip_prefix("copse "));
+            for name in named.filter_map(|rest| rest.split(' ').next()).filter(|name| !name.starts_with('-')) {
+                assert!(exists(name), "there is no `copse {name}`: {help}");
             }
         }
-        let all: Vec<&str> = HABITS.iter().flat_map(|(words, _)| words.iter().copied()).collect();
+        let all: Vec<&str> = HINTS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
         let mut once = all.clone();
         once.sort_unstable();
         once.dedup();

@@ -165,7 +165,12 @@ fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &
     expect(
         &output,
         6,
-        &["✗ roll     web@1  failed: exit status 1", "it is bad", "bad: stopped at web@1", "web@2, web@3 and web@4"],
+        &[
+            "✗ roll     web@1  failed: exit status 1",
+            "it is bad",
+            "bad: stopped at web@1",
+            "pinned to the definition they run: web@2, web@3, web@4",
+        ],
     );
     assert_eq!(pids(m, "bad", &WORKERS[1..]), before);
     done(requests);
@@ -292,7 +297,7 @@ fn of_two_applies_at_once_the_second_waits_or_says_that_it_cannot(m: &Machine) {
     m.write(&group.file(), &slow("VALUE = \"2\""));
     let first = m.spawn(&["copse", "apply", "twice"]);
     m.wait_until("the first apply is at it", SOON, || m.exists("/run/copse/pins/twice"));
-    expect(&copse(m, &["apply", "twice"]), 10, &["another copse is at `twice`"]);
+    expect(&copse(m, &["apply", "twice"]), 10, &["`twice` is locked by another `copse apply`"]);
     let second = m.spawn(&["copse", "apply", "--wait", "--json", "twice"]);
     expect(&first.finish(SOON), 0, &["web@4  ready"]);
     let pids_after = pids(m, "twice", &WORKERS);
@@ -365,7 +370,7 @@ fn who_is_not_root_is_told_so(m: &Machine) {
     let before = pids(m, "theirs", &["one"]);
     m.write(&group.file(), &another_value(GROUP));
     let nobody = ["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse", "apply", "theirs"];
-    expect(&m.run(&nobody), 77, &["not allowed"]);
+    expect(&m.run(&nobody), 77, &["cannot lock `theirs`: permission denied"]);
     assert_eq!(pids(m, "theirs", &["one"]), before);
     assert!(!m.exists("/run/copse/pins/theirs"));
 }

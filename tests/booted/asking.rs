@@ -79,20 +79,28 @@ fn a_start_says_what_becomes_of_each_unit(m: &Machine) {
     let output = copse(m, &["start", "begin"]);
     m.remove("/run/bad-worker");
     // With the last line of its journal.
-    expect(&output, 1, &["start    manager   ready", "✗ start    worker@2  failed: exit status 1", "  it is bad\n"]);
+    expect(
+        &output,
+        1,
+        &["start    manager   ready", "✗ start    worker@2  failed: exit status 1", "  worker@2: it is bad\n"],
+    );
 }
 
 /// Before systemd knows of a group, and where its file is wrong: the start says what to do.
 fn a_start_of_what_can_not_start_says_why(m: &Machine) {
     m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"sleep infinity\"\n");
     let output = copse(m, &["start", "unread"]);
-    expect(&output, 1, &["Unit unread.target not found; if its group file is new: `systemctl daemon-reload`"]);
+    expect(
+        &output,
+        1,
+        &["Unit unread.target not found", "help: run `systemctl daemon-reload` if the group file is new"],
+    );
     m.write("/etc/copse/unread.toml", "[process.a\n");
     m.reload();
     expect(
         &copse(m, &["start", "unread"]),
         5,
-        &["the file of group `unread` is invalid: `copse check unread`; /etc/copse/"],
+        &["group file of `unread` is invalid: /etc/copse/", "help: run `copse check unread`"],
     );
     expect(&copse(m, &["status", "unread"]), 5, &["/etc/copse/unread.toml:1:11: error[syntax]: "]);
     m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"/srv/no-such-program\"\nrestart = \"no\"\n");
@@ -101,7 +109,7 @@ fn a_start_of_what_can_not_start_says_why(m: &Machine) {
     let output = copse(m, &["start", "unread"]);
     expect(&output, 1, &["a  failed: exit status 203/EXEC"]);
     // In systemd's words, or in copse's where those got lost.
-    let why = ["\n  Failed at step EXEC spawning /srv/no-such-program: No such", "\n  its program does not exist"];
+    let why = ["\n  a: Failed at step EXEC spawning /srv/no-such-program: No such", "\n  a: its program does not exist"];
     assert!(why.iter().any(|why| output.stdout.contains(why)), "{output:?}");
     m.remove("/etc/copse/unread.toml");
     m.reload();
@@ -137,8 +145,9 @@ fn a_start_says_that_systemd_has_not_read_the_file(m: &Machine) {
     // systemd goes by the time of the change, which may be the same as before within a tick.
     m.sh("touch -d '+2 seconds' /etc/copse/unread.toml");
     for verb in ["start", "restart"] {
-        let said = "changed since systemd read it: `systemctl daemon-reload`, or `copse apply unread`";
-        expect(&copse(m, &[verb, "unread"]), 0, &[said]);
+        let said = "group file of `unread` changed on disk, using the units that are loaded";
+        let help = "help: run `systemctl daemon-reload`, or `copse apply unread`";
+        expect(&copse(m, &[verb, "unread"]), 0, &[said, help]);
     }
     expect(&copse(m, &["apply", "unread"]), 0, &[]);
     assert_eq!(copse(m, &["restart", "unread"]).stderr, "");
@@ -169,7 +178,11 @@ fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
     expect(
         &output,
         0,
-        &["firm", "stopped, but ended badly", "nightly runs to its end; `copse stop slow/nightly` stops it"],
+        &[
+            "firm",
+            "stopped, but ended badly",
+            "nightly was started by its timer and keeps running; `copse stop slow/nightly` stops it",
+        ],
     );
     expect(&copse(m, &["stop", "slow/nightly"]), 0, &["stop"]);
     assert_eq!(m.property("slow-nightly.service", "MainPID"), "0");
@@ -208,7 +221,7 @@ fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
     let output = client.finish(SOON);
     assert!(output.stdout.contains("refused=0 empty=0"), "{}", output.stdout);
     assert_eq!(m.property("busy-pool@1.service", "ActiveState"), "inactive");
-    let said = "pool.socket stays open: a connection may start busy/pool@2 again";
+    let said = "pool.socket is still listening: a connection starts busy/pool@2 again";
     expect(&copse(m, &["stop", "busy/pool@2"]), 0, &[said]);
     assert_eq!(m.property("busy-pool.socket", "ActiveState"), "active");
 }
@@ -234,10 +247,10 @@ fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
     expect(
         &copse(m, &["reload", "fresh"]),
         0,
-        &["reload   able", "reloaded", "left alone, without `exec-reload`: unable"],
+        &["reload   able", "reloaded", "not reloaded, without `exec-reload`: unable"],
     );
     expect(&copse(m, &["reload", "fresh/step"]), 0, &["reload   step"]);
-    expect(&copse(m, &["reload", "fresh/unable"]), 1, &["unable can't reload: there is no `exec-reload`"]);
+    expect(&copse(m, &["reload", "fresh/unable"]), 1, &["cannot reload unable: there is no `exec-reload`"]);
     assert_eq!((m.read("/run/fresh-able").as_str(), m.read("/run/fresh-step").as_str()), ("reloaded\n", "ran\nran\n"));
     assert_eq!(pids(m, "fresh", &["able", "unable"]), before);
     m.remove("/run/fresh-step");
@@ -252,7 +265,7 @@ fn a_signal_and_a_forgotten_failure(m: &Machine) {
     expect(&copse(m, &["kill", "-s", "SIGKILL", "sign/worker@1"]), 0, &["kill     worker@1  sent SIGKILL"]);
     m.wait("sign-worker@1.service", "ActiveState", "failed", SOON);
     m.remove("/run/bad-worker");
-    expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["nothing of `sign/worker@1` runs"]);
+    expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["`sign/worker@1` has no running process"]);
     expect(&copse(m, &["kill", "-s", "NONE", "sign"]), 2, &["there is no signal `NONE`"]);
     expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1 ", "failure forgotten"]);
     assert_eq!(m.property("sign-worker@1.service", "ActiveState"), "inactive");
@@ -327,7 +340,11 @@ fn whoever_may_not_is_told_so_and_nothing_happens(m: &Machine) {
     ] {
         nobody.truncate(program);
         nobody.extend(words);
-        expect(&m.run(&nobody), 77, &["not allowed to change `mine", "help: run it as root, or have a polkit rule"]);
+        expect(
+            &m.run(&nobody),
+            77,
+            &["not allowed to change `mine", "help: run it as root, or allow it by a polkit rule"],
+        );
     }
     assert_eq!(pids(m, "mine", &WORKERS), before);
     assert_eq!(m.property("mine-loader.service", "ActiveState"), "inactive");

@@ -38,26 +38,30 @@ fn a_broken_file_keeps_nobody_from_acting_on_what_runs(m: &Machine) {
     group.start();
     let made = m.read("/run/pages");
     group.rewrite(&broken());
-    let invalid = "the file of group `broke` is invalid: `copse check broke`; the last good one counts";
+    let invalid = "group file of `broke` is invalid, using the last good version: /etc/copse/";
     let before = pids(m, "broke", &ALL);
     let output = copse(m, &["restart", "broke"]);
     expect(&output, 0, &["restart  clock  ready", "restart  web@1  ready", "restart  web@2  ready", invalid]);
     assert_eq!(output.stderr.matches("is invalid").count(), 1, "{output:?}");
     assert!(pids(m, "broke", &ALL).iter().zip(&before).all(|(now, before)| now != before));
     let output = copse(m, &["reload", "broke"]);
-    expect(&output, 0, &["reload   clock  reloaded", "left alone, without `exec-reload`: web@1, web@2", invalid]);
+    expect(&output, 0, &["reload   clock  reloaded", "not reloaded, without `exec-reload`: web@1, web@2", invalid]);
     assert_eq!(m.read("/run/pages"), made, "nobody asked for the step");
-    expect(&copse(m, &["restart", "broke/page"]), 1, &["there is no process in `broke/page`"]);
-    expect(&copse(m, &["setup", "broke/clock"]), 2, &["`broke/clock` is no setup step"]);
+    expect(&copse(m, &["restart", "broke/page"]), 1, &["`broke/page` has no process to restart"]);
+    expect(&copse(m, &["setup", "broke/clock"]), 2, &["`broke/clock` is not a setup step"]);
     expect(&copse(m, &["setup", "broke/page"]), 0, &["run      page  done", invalid]);
     // A job that its timer started isn't waited for.
     m.systemctl(&["start", "--no-block", "broke-tick.service"]);
-    expect(&copse(m, &["stop", "broke"]), 0, &["web@1       stopped", "tick runs to its end", invalid]);
+    expect(
+        &copse(m, &["stop", "broke"]),
+        0,
+        &["web@1       stopped", "tick was started by its timer and keeps running", invalid],
+    );
     expect(&copse(m, &["stop", "broke/tick"]), 0, &[]);
     expect(&copse(m, &["start", "broke"]), 0, &["start    web@2 ", invalid]);
     // Those that change the file change nothing.
-    expect(&copse(m, &["scale", "broke/web", "3"]), 5, &["nothing was changed"]);
-    expect(&copse(m, &["hold", "broke/web"]), 5, &["nothing was changed"]);
+    expect(&copse(m, &["scale", "broke/web", "3"]), 5, &["group file would be invalid, nothing changed"]);
+    expect(&copse(m, &["hold", "broke/web"]), 5, &["group file would be invalid, nothing changed"]);
     assert_eq!(m.property("broke-web@1.service", "ActiveState"), "active");
     m.remove("/run/pages");
 }
@@ -70,7 +74,7 @@ fn who_cannot_know_what_the_units_are_touches_none(m: &Machine) {
     let nobody = ["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse"];
     for verb in ["restart", "reload", "freeze", "setup"] {
         let output = m.run(&[&nobody[..], &[verb, "blind"]].concat());
-        expect(&output, 5, &["`copse check blind`", "isn't known without a valid file", "nothing was done"]);
+        expect(&output, 5, &["`copse check blind`", "is invalid and no earlier version is known", "nothing changed"]);
     }
     assert_eq!(pids(m, "blind", &ALL), before);
     m.remove("/run/pages");

@@ -81,7 +81,10 @@ fn nothing_is_to_do_right_after_the_start(m: &Machine) {
     assert_eq!(plan(m, "plan.target").stdout, output.stdout);
     assert!(m.ok(&["copse", "plan"]).contains("plan: nothing to do"));
     let whole = m.run(&["copse", "plan", "plan/web"]);
-    assert_eq!((whole.status, whole.stderr.as_str()), (2, "copse: a plan is made for a whole group: `plan`\n"));
+    assert_eq!(
+        (whole.status, whole.stderr.as_str()),
+        (2, "copse: cannot plan a part of a group: `plan/web`\n  help: name the group: `plan`\n")
+    );
     assert_eq!(plan(m, "nothing").status, 4);
 }
 

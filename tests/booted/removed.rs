@@ -59,7 +59,7 @@ fn after_a_removal_a_users_running_group_goes_on_until_it_is_stopped(m: &Machine
     let user = started(&machine);
     let before = pids(&user);
     let said = apt(&machine, "remove copse");
-    assert!(said.contains("left running until stopped or the next boot (a user's): mine."), "{said}");
+    assert!(said.contains("still running until stopped or rebooted (of a user): mine;"), "{said}");
     assert_eq!(pids(&user), before);
     user.reload();
     assert_eq!(pids(&user), before);

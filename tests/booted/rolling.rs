@@ -48,7 +48,7 @@ fn a_restart_stops_at_the_first_instance_that_does_not_get_ready(m: &Machine) {
     m.write("/run/bad-worker", "");
     let output = copse(m, &["restart", "falter/worker"]);
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  failed: exit status 1", "  it is bad\n"]);
+    expect(&output, 1, &["worker@1  failed: exit status 1", "  worker@1: it is bad\n"]);
     assert_eq!(pids(m, "falter", &["worker@2", "worker@3"]), before);
     // The next one begins with who is down.
     expect(&copse(m, &["restart", "falter/worker"]), 0, &["worker@1  ready"]);
@@ -61,14 +61,14 @@ fn a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named
     let group = m.group("rest", GROUP);
     group.start();
     expect(&copse(m, &["stop", "rest/worker@2"]), 0, &["stop     worker@2  stopped"]);
-    let said = "rest/worker@2 was stopped, and stays so; `copse start rest/worker@2` starts it";
+    let said = "rest/worker@2 is inactive, not restarted; `copse start rest/worker@2` starts it";
     expect(&copse(m, &["restart", "rest"]), 0, &[said]);
     expect(&copse(m, &["restart", "rest/worker"]), 0, &[said]);
     assert_eq!(m.property("rest-worker@2.service", "ActiveState"), "inactive");
     expect(&copse(m, &["restart", "rest/worker@2"]), 0, &["worker@2  ready"]);
     group.stop();
     m.wait("rest-manager.service", "ActiveState", "inactive", SOON);
-    expect(&copse(m, &["restart", "rest"]), 0, &["rest isn't active: it is started", "start    worker@2  ready"]);
+    expect(&copse(m, &["restart", "rest"]), 0, &["rest is not active, starting it", "start    worker@2  ready"]);
 }
 
 const SETTLING: &str = r#"

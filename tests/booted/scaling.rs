@@ -62,7 +62,7 @@ fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
     assert_eq!([two.as_str(), &three, &four], ["inactive", "active", "active"]);
     assert_eq!(all(), pids);
     let drop_in = "/run/copse/wide.toml.d/95-scale-web.toml";
-    assert_eq!(m.read(drop_in), "# Made by `copse scale wide/web 4`.\n[process.web]\ninstances = 4\n");
+    assert_eq!(m.read(drop_in), "# Written by `copse scale wide/web 4`.\n[process.web]\ninstances = 4\n");
     let four = m.pid("wide-web@4.service");
     said(&m.run(&["copse", "scale", "--json", "wide/web", "1"]), 0, "\"instances\":1");
     assert_eq!(states(m, ["wide-web@3.service", "wide-web@4.service"]), ["inactive", "inactive"]);
@@ -72,7 +72,7 @@ fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
     said(&m.run(&["copse", "status", "wide"]), 0, "wide   active");
     said(&m.run(&["copse", "scale", "wide/web", "0"]), 0, "wide/web: 0 instances until the next boot\n");
     assert_eq!(m.property("wide-web@1.service", "ActiveState"), "inactive");
-    said(&m.run(&["copse", "scale", "--reset", "wide/web"]), 0, "wide/web: 2 instances, as the group's files say\n");
+    said(&m.run(&["copse", "scale", "--reset", "wide/web"]), 0, "wide/web: 2 instances, as in the group file\n");
     assert_eq!(states(m, ["wide-web@1.service", "wide-web@2.service"]), ["active", "active"]);
     assert!(!m.exists("/run/copse/wide.toml.d"));
     assert_eq!(m.pid("wide-db.service"), pids[0]);
@@ -104,14 +104,14 @@ fn what_cannot_be_scaled_changes_nothing(m: &Machine) {
     m.write("/etc/copse/wide.toml.d/99-mine.toml", "[process.web]\ninstances = 2\n");
     m.reload();
     for (name, count, status, text) in [
-        ("wide/db", "2", 2, "wide/db has no instances, and its unit would get another name"),
+        ("wide/db", "2", 2, "wide/db has no instances, and its unit would be renamed"),
         ("wide/named", "2", 2, "the instances of wide/named have names"),
         ("wide/step", "2", 2, "`step` is a setup step, not a process"),
-        ("wide/web@1", "2", 2, "this is about whole processes: `wide/web`"),
+        ("wide/web@1", "2", 2, "help: name the process: `wide/web`"),
         ("wide", "2", 2, "name a process of the group: `wide/PROCESS`"),
-        ("wide/other", "2", 5, "nothing was changed"),
-        ("wid/web", "2", 4, "there is no group `wid`; did you mean `wide`?"),
-        ("wide/web", "3", 1, "`instances` of wide/web is what `/etc/copse/wide.toml.d/99-mine.toml` says"),
+        ("wide/other", "2", 5, "group file would be invalid, nothing changed"),
+        ("wid/web", "2", 4, "there is no group `wid`\n  help: did you mean `wide`?"),
+        ("wide/web", "3", 1, "not changed: `/etc/copse/wide.toml.d/99-mine.toml` sets `instances` of wide/web"),
         ("wide/web", "-1", 2, "unexpected argument"),
     ] {
         said(&m.run(&["copse", "scale", name, count]), status, text);
@@ -170,14 +170,14 @@ fn a_held_process_is_released(m: &Machine) {
     let units = ["wide-web@1.service", "wide-web@2.service", "wide-job.timer"];
     assert_eq!(states(m, units), ["inactive", "inactive", "inactive"]);
     assert!(m.exists("/etc/copse/wide.toml.d/90-hold-web.toml"));
-    said(&m.run(&["copse", "release", "wide/web", "wide/job"]), 0, "wide/web isn't held any more\n");
+    said(&m.run(&["copse", "release", "wide/web", "wide/job"]), 0, "wide/web is released\n");
     assert_eq!(states(m, units), ["active", "active", "active"]);
     assert_eq!(m.pid("wide-db.service"), db);
     assert!(!m.exists("/etc/copse/wide.toml.d"));
-    said(&m.run(&["copse", "release", "wide/web"]), 0, "wide/web isn't held");
+    said(&m.run(&["copse", "release", "wide/web"]), 0, "wide/web is not held");
     // The file itself says so: nobody else's word is taken back.
     group.rewrite(&format!("{GROUP}\n[process.gc]\nexec = \"/bin/sleep 9\"\nhold = true\n"));
-    said(&m.run(&["copse", "release", "wide/gc"]), 1, "`hold` of wide/gc is what `/etc/copse/wide.toml` says");
+    said(&m.run(&["copse", "release", "wide/gc"]), 1, "not changed: `/etc/copse/wide.toml` sets `hold` of wide/gc");
 }
 
 fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
@@ -209,7 +209,7 @@ fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
     m.wait_until("it goes on", SOON, || length() > before);
     assert_eq!(m.pid("cold-count.service"), pid);
     group.stop();
-    said(&m.run(&["copse", "freeze", "cold"]), 3, "nothing of `cold` runs");
+    said(&m.run(&["copse", "freeze", "cold"]), 3, "`cold` has no running process");
     m.remove("/run/count");
 }
 
@@ -230,7 +230,7 @@ fn a_setup_step_runs_again_when_forced(m: &Machine) {
     assert_eq!((&value["name"], &value["units"][0]["result"]), (&"wide/step".into(), &"done".into()), "{value}");
     assert_eq!(runs(), 3);
     for (name, status, text) in [
-        ("wide/db", 2, "`wide/db` is no setup step"),
+        ("wide/db", 2, "`wide/db` is not a setup step"),
         ("wide", 2, "name a setup step: `wide/step`"),
         ("wide/stp", 4, "group `wide` has no process `stp`"),
     ] {
@@ -288,7 +288,9 @@ fn who_may_not_changes_nothing(m: &Machine) {
     ] {
         let output = user.run(&[&["copse"], words].concat());
         assert_eq!(output.status, 77, "{words:?} {output:?}");
-        assert!(output.stderr.starts_with("copse: ") && output.stderr.lines().count() == 1, "{words:?} {output:?}");
+        let mut lines = output.stderr.lines();
+        let message = lines.next().is_some_and(|line| line.starts_with("copse: "));
+        assert!(message && lines.all(|line| line.starts_with("  help: ")), "{words:?} {output:?}");
     }
     assert_eq!(units.map(|unit| m.pid(unit)), pids);
     assert!(!m.exists("/run/copse/wide.toml.d") && !m.exists("/etc/copse/wide.toml.d"));

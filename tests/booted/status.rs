@@ -140,7 +140,7 @@ fn a_stopped_group_and_one_that_is_not_there(m: &Machine) {
     let _group = m.group("look", GROUP);
     expect(&status(m, "look"), 3, &["○ look   stopped\n"]);
     let output = status(m, "loook");
-    assert_eq!(output.stderr, "copse: there is no group `loook`; did you mean `look`?\n");
+    assert_eq!(output.stderr, "copse: there is no group `loook`\n  help: did you mean `look`?\n");
     assert_eq!((output.stdout.as_str(), output.status), ("", 4));
     // A target that has nothing to do with copse, and a name that can't be one.
     for name in ["multi-user.target", "multi-user", "../x", ""] {

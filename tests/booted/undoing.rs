@@ -28,14 +28,14 @@ fn where_the_last_apply_is_what_runs_there_is_nothing_to_go_back_to(m: &Machine)
     let file = m.group("level", &group("1"));
     file.start();
     let untouched = |said: &str| {
-        expect(&copse(m, &["apply", "--rollback", "level"]), 0, &["nothing to go back to", said]);
+        expect(&copse(m, &["apply", "--rollback", "level"]), 0, &["nothing to roll back", said]);
         assert!(!m.exists("/run/copse/pins/level"));
         assert!(!copse(m, &["status", "level"]).stdout.contains("rolled back"));
     };
-    untouched("what it was started with is what runs");
+    untouched("what it was started with matches the current files");
     m.write(&file.file(), &group("2"));
     expect(&copse(m, &["apply", "level"]), 0, &["a  ready"]);
-    untouched("the last complete apply is what runs, and what the files say");
+    untouched("the last complete apply matches the current files");
     let output = copse(m, &["apply", "level"]);
     expect(&output, 0, &["nothing to do"]);
     assert!(!output.stdout.contains("rolled back"), "{output:?}");
@@ -49,12 +49,12 @@ fn an_apply_that_ends_a_roll_back_says_so(m: &Machine) {
     m.write(&file.file(), &group("2"));
     m.reload();
     m.systemctl(&["restart", "swing-a.service"]);
-    let until = "swing is rolled back, whatever its files say, until `copse apply swing`";
+    let until = "swing is rolled back; run `copse apply swing` to return to the current files";
     expect(&copse(m, &["apply", "--rollback", "swing"]), 0, &["a  ready", until]);
     expect(&copse(m, &["plan", "swing"]), 0, &["the group is rolled back"]);
     m.write(&file.file(), &group("1"));
     let output = copse(m, &["apply", "swing"]);
-    expect(&output, 0, &["the group was rolled back; from here on it is what its files say"]);
+    expect(&output, 0, &["the group was rolled back; this apply returns it to the current files"]);
     assert!(!output.stdout.contains("is rolled back"), "{output:?}");
     assert!(!copse(m, &["status", "swing"]).stdout.contains("rolled back"));
 }
@@ -70,7 +70,7 @@ fn what_failed_by_itself_is_not_said_to_have_been_stopped(m: &Machine) {
     let file = m.group("felled", &text("notify"));
     file.start();
     m.write(&file.file(), &text("crash"));
-    expect(&copse(m, &["apply", "felled"]), 6, &["or `copse apply --rollback felled` to go back"]);
+    expect(&copse(m, &["apply", "felled"]), 6, &["or `copse apply --rollback felled` to roll back"]);
     let output = copse(m, &["apply", "--rollback", "felled"]);
     expect(&output, 0, &["failed: exit status 1", "a  ready"]);
     assert!(!output.stdout.contains("stopped by"), "{output:?}");

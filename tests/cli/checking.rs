@@ -152,7 +152,7 @@ fn what_is_not_there_is_said() {
     let root = Root::new(&[("web", WEB)]);
     for verb in ["check", "render"] {
         let ran = root.run(&[verb, "wbe"]);
-        let expected = "copse: there is no group `wbe`; did you mean `web`?\n";
+        let expected = "copse: there is no group `wbe`\n  help: did you mean `web`?\n";
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.status), ("", expected, 4), "{verb}");
         let ran = root.run(&[verb, "./nowhere.toml", "--format=short"]);
         assert!((ran.stdout + &ran.stderr).contains("nowhere.toml: error[unreadable]"), "{verb}");
@@ -161,8 +161,8 @@ fn what_is_not_there_is_said() {
     let nothing = Root::new(&[]);
     assert_eq!(
         nothing.run(&["check"]).stderr,
-        "no groups in /etc/copse, /run/copse, /usr/local/lib/copse, /usr/lib/copse; help: `copse edit --full NAME` makes \
-         one, copse.toml(5)\n"
+        "copse: no groups in /etc/copse, /run/copse, /usr/local/lib/copse, /usr/lib/copse\n  help: run `copse edit --full \
+         NAME` to create one, see copse.toml(5)\n"
     );
     assert_eq!(nothing.run(&["check", "--systemd-version", "100"]).status, 2);
     assert_eq!(nothing.run(&["check", "--cpus", "0"]).status, 2);

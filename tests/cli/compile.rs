@@ -97,7 +97,7 @@ fn what_depends_on_the_machine_has_to_be_said() {
     let root = Root::new(&[("shop", &SHOP.replace("instances = 2", "instances = \"cpus\"")), ("bad", "x = 1\n")]);
     assert_eq!(compile(&root, "etc/copse/shop.toml", &[]).status, 2, "for which systemd?");
     let ran = compile(&root, "etc/copse/shop.toml", &["--systemd-version", "252"]);
-    let said = "copse: `instances = \"cpus\"` isn't known here: say how many with `--cpus N`\n";
+    let said = "copse: `instances = \"cpus\"` isn't known here\n  help: say how many with `--cpus N`\n";
     assert_eq!((ran.stderr.as_str(), ran.status, root.path("out").exists()), (said, 2, false));
     assert_eq!(compile(&root, "etc/copse/shop.toml", &["--systemd-version", "252", "--cpus", "3"]).status, 0);
     assert!(names(&root.path("out")).contains(&"shop.target.wants/shop-web@3.service".to_owned()));

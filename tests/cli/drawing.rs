@@ -157,7 +157,7 @@ fn where_there_is_nothing_to_print() {
     for (words, status, said) in [
         (&["polkit", "shop"][..], 0, "copse: no process of group `shop` has `controls`: there is no rule to print\n"),
         (&["--user", "polkit", "shop"], 2, "copse: a user's own service manager asks polkit nothing"),
-        (&["polkit", "shp"], 4, "copse: there is no group `shp`; did you mean `shop`?\n"),
+        (&["polkit", "shp"], 4, "copse: there is no group `shp`\n  help: did you mean `shop`?\n"),
         (&["graph", "bad"], 5, "error[unknown-key]: unknown group key `x`\n"),
         (&["graph", "nothing"], 4, "copse: there is no group `nothing`\n"),
     ] {

@@ -35,7 +35,8 @@ fn a_drop_in_is_checked_and_put_in_place() {
     let ran = edit(&root, &format!("{look}; sed -i '1i [process.web]\\nnice = 5' \"$1\""), &["shop"]);
     assert_eq!(read(&root, DROP_IN).as_deref(), Some("[process.web]\nnice = 5\n"), "{ran:?}");
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
-    let expected = "copse: wrote `/etc/copse/shop.toml.d/50-local.toml`; `copse plan shop` tells what it means\n";
+    let expected =
+        "copse: wrote `/etc/copse/shop.toml.d/50-local.toml`\n  help: run `copse plan shop` to see what that means\n";
     assert_eq!(ran.stderr, expected);
     // Again: the text is there, and nothing is left beside it.
     let ran = edit(&root, "sed -i 's/nice = 5/nice = 6/' \"$1\"", &["shop"]);
@@ -51,7 +52,11 @@ fn a_mistake_is_shown_the_text_is_kept_and_nothing_is_changed() {
     assert!(ran.stderr.contains("--> /etc/copse/shop.toml.d/50-local.toml:1:"), "{}", ran.stderr);
     let kept = ran.stderr.lines().last().and_then(|line| line.split('`').nth(1)).expect("a path");
     assert_eq!(fs::read_to_string(kept).unwrap(), "[process.wbe]\nnice = 5\n");
-    assert!(ran.stderr.ends_with(&format!("copse: it isn't put in place like this; your text is kept in `{kept}`\n")));
+    assert!(
+        ran.stderr.ends_with(&format!(
+            "copse: not installed: the group file has errors\n  help: find your edits in `{kept}`\n"
+        ))
+    );
     assert_eq!(read(&root, DROP_IN), None);
     // What is kept is no drop-in.
     assert_eq!(root.run(&["check"]).status, 0);
@@ -72,10 +77,7 @@ fn nothing_is_written_where_nothing_was() {
         assert_eq!(names(&root.path("etc/copse")), ["shop.toml"], "{editor}");
     }
     let ran = edit(&root, "true", &["--full", "shop"]);
-    assert_eq!(
-        (ran.status, ran.stderr.as_str()),
-        (0, "copse: nothing was changed: `/etc/copse/shop.toml` stays as it was\n")
-    );
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "copse: no changes, `/etc/copse/shop.toml` not changed\n"));
     // What was typed until the editor failed isn't lost.
     let ran = edit(&root, "echo 'nice = 5' >\"$1\"; exit 1", &["shop"]);
     let kept = ran.stderr.lines().last().and_then(|line| line.split('`').nth(1)).expect("a path");
@@ -95,7 +97,7 @@ fn a_packaged_group_file_is_copied_and_a_new_one_is_made() {
     let ran = edit(&root, &write, &["new"]);
     assert_eq!(
         (ran.status, ran.stderr.as_str()),
-        (4, "copse: there is no group `new`; `copse edit --full new` makes one\n")
+        (4, "copse: there is no group `new`\n  help: run `copse edit --full new` to create it\n")
     );
     let ran = edit(&root, &write, &["--full", "new"]);
     assert_eq!((ran.status, read(&root, "etc/copse/new.toml").as_deref()), (0, Some(WEB)), "{ran:?}");
@@ -111,10 +113,7 @@ fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
     let ran =
         edit(&root, &format!("echo '# mine' >>\"$1\"; echo '# theirs' >>{}", other.display()), &["--full", "shop"]);
     assert_eq!(ran.status, 1, "{ran:?}");
-    assert!(
-        ran.stderr.starts_with("copse: `/etc/copse/shop.toml` was changed by somebody else meanwhile\n"),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.starts_with("copse: `/etc/copse/shop.toml` changed on disk while you edited it\n"), "{ran:?}");
     let kept = ran.stderr.lines().last().and_then(|line| line.split('`').nth(1)).expect("a path");
     assert_eq!(fs::read_to_string(kept).unwrap(), format!("{WEB}# mine\n"));
     assert_eq!(fs::read_to_string(other).unwrap(), format!("{WEB}# theirs\n"));
@@ -125,7 +124,7 @@ fn a_hidden_group_is_no_file_to_edit() {
     let root = Root::new(&[]);
     symlink("/dev/null", root.path("etc/copse/shop.toml")).unwrap();
     let ran = edit(&root, &format!("printf '%s' '{WEB}' >\"$1\""), &["--full", "shop"]);
-    assert_eq!((ran.status, ran.stderr.contains("what is there isn't a file")), (1, true), "{ran:?}");
+    assert_eq!((ran.status, ran.stderr.contains("not a regular file")), (1, true), "{ran:?}");
     assert_eq!(fs::read_link(root.path("etc/copse/shop.toml")).unwrap(), std::path::Path::new("/dev/null"));
 }
 

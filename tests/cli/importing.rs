@@ -123,7 +123,7 @@ fn import_writes_a_file_that_passes_the_check_and_overwrites_none() {
     assert_eq!(root.run(&["check"]).status, 0);
     let again = import();
     assert_eq!(again.status, 1);
-    assert!(again.stderr.contains("is there already, and isn't overwritten"), "{again:?}");
+    assert!(again.stderr.contains("already exists, not overwriting"), "{again:?}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
 }
 

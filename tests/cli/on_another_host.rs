@@ -45,12 +45,17 @@ fn what_goes_wrong_on_the_way() {
     let root = Root::new(&[]);
     for (ssh, words, status, said) in [
         ("echo 'ssh: no route' >&2; exit 255", &["-H", "web1", "list"][..], 1, "ssh: no route\n"),
-        ("exit 127", &["-H", "web1", "list"], 1, "copse: there is no copse on `web1`, and so no group\n"),
+        ("exit 127", &["-H", "web1", "list"], 1, "copse: cannot run copse on `web1`: command not found\n"),
         ("kill -KILL $$", &["-H", "web1", "list"], 1, ""),
         ("exit 8", &["-H", "web1", "list"], 8, ""),
         ("", &["-H", "-oProxyCommand=touch x", "list"], 2, ""),
-        ("", &["--host=-oProxyCommand=x", "list"], 2, "copse: `--host`: `-oProxyCommand=x` can't be a host\n"),
-        ("", &["-H", "web1/box", "list"], 2, "copse: `--host`: containers of the other host can't be reached"),
+        ("", &["--host=-oProxyCommand=x", "list"], 2, "copse: invalid host `-oProxyCommand=x`: not a host name\n"),
+        (
+            "",
+            &["-H", "web1/box", "list"],
+            2,
+            "copse: invalid host `web1/box`: containers on another host are not supported",
+        ),
         ("", &["-H", "web1", "statsu"], 2, "error: unrecognized subcommand"),
     ] {
         let ran = run(&root, ssh, words);

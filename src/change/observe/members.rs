@@ -46,6 +46,12 @@ pub struct Member {
     pub defined: bool,
 }
 
+impl Member {
+    pub fn subject(&self) -> Subject {
+        Subject { unit: self.unit.clone(), label: self.label.clone() }
+    }
+}
+
 /// What people call a unit of `group`: the process, with its instance (`web@1`); a socket or timer keeps its suffix.
 pub fn label(group: &str, unit: &str) -> String {
     let stem = unit.strip_suffix(".service").unwrap_or(unit);

@@ -1,39 +1,38 @@
-//! The exit statuses, one table for all verbs.
+//! The exit statuses of all commands (copse(1), EXIT STATUS).
 
-use crate::status::Verdict;
 use std::process::ExitCode;
 
-/// How a verb ended. The numbers are part of the command's interface (copse(1), "Exit status").
+use crate::status::Verdict;
+
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, ready, or nothing to do.
+    /// Success; of a group: active.
     Done,
-    /// It didn't work.
     Failed,
-    /// The command line makes no sense.
+    /// The command line is wrong.
     Usage,
-    /// The group is stopped (the number is systemctl's).
+    /// The group is stopped (the same number as systemctl's).
     Stopped,
-    /// There is no such group (the number is systemctl's).
+    /// There is no such group (the same number as systemctl's).
     NoSuchGroup,
-    /// The group's file is invalid.
+    /// The group file is invalid.
     Invalid,
-    /// A roll-out stopped half-way.
-    HalfWay,
-    /// Changes are pending, and `--exit-code` asked.
+    /// A rollout stopped before it was complete.
+    Incomplete,
+    /// There are changes to apply (`copse plan --exit-code`).
     Pending,
-    /// The group is up, but not all of it.
+    /// The group is active, but not all of it.
     Degraded,
-    /// The group is still starting.
     Starting,
-    /// Another copse is at it.
+    /// Another `copse apply` of the group runs.
     Locked,
-    /// It is imported, and not all of it means the same.
+    /// The import has notes or warnings.
     WithNotes,
     /// The caller may not do this.
     NotAllowed,
-    /// As another program ended that it was about: a process of `copse run`, or a copse on another host.
-    Of(u8),
+    /// The exit status of another program: of a process of `copse run`, or of copse on another host.
+    Status(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -45,44 +44,64 @@ impl From<Exit> for ExitCode {
             Exit::Stopped => 3,
             Exit::NoSuchGroup => 4,
             Exit::Invalid => 5,
-            Exit::HalfWay => 6,
+            Exit::Incomplete => 6,
             Exit::Pending => 7,
             Exit::Degraded => 8,
             Exit::Starting => 9,
             Exit::Locked => 10,
             Exit::WithNotes => 11,
             Exit::NotAllowed => 77,
-            Exit::Of(status) => status,
+            Exit::Status(status) => status,
         })
     }
 }
 
-/// The exit status that the word about a group stands for.
-pub(crate) fn exit_for(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Failed => Exit::Failed,
-        Verdict::Degraded => Exit::Degraded,
-        Verdict::Starting => Exit::Starting,
-        Verdict::Stopping | Verdict::Stopped => Exit::Stopped,
-        Verdict::Active => Exit::Done,
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Failed => Self::Failed,
+            Verdict::Degraded => Self::Degraded,
+            Verdict::Starting => Self::Starting,
+            Verdict::Stopping | Verdict::Stopped => Self::Stopped,
+            Verdict::Active => Self::Done,
+        }
     }
 }
 
-/// The one of two that needs somebody sooner.
-pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 11] = [
-        Exit::NotAllowed,
-        Exit::Failed,
-        Exit::HalfWay,
-        Exit::Locked,
-        Exit::Invalid,
-        Exit::NoSuchGroup,
-        Exit::Degraded,
-        Exit::Stopped,
-        Exit::Starting,
-        Exit::Pending,
-        Exit::Done,
-    ];
-    let rank = |exit| ORDER.iter().position(|of| *of == exit).unwrap_or(0);
-    if rank(other) < rank(one) { other } else { one }
+impl Exit {
+    /// The more serious of two.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        const ORDER: [Exit; 11] = [
+            Exit::NotAllowed,
+            Exit::Failed,
+            Exit::Incomplete,
+            Exit::Locked,
+            Exit::Invalid,
+            Exit::NoSuchGroup,
+            Exit::Degraded,
+            Exit::Stopped,
+            Exit::Starting,
+            Exit::Pending,
+            Exit::Done,
+        ];
+        let rank = |exit| ORDER.iter().position(|other| *other == exit).unwrap_or(0);
+        if rank(other) < rank(self) { other } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_serious_of_several_counts() {
+        for (all, expected) in [
+            (&[Exit::Done, Exit::Done][..], Exit::Done),
+            (&[Exit::Done, Exit::Starting, Exit::Stopped], Exit::Stopped),
+            (&[Exit::Degraded, Exit::Failed, Exit::Done], Exit::Failed),
+            (&[Exit::NoSuchGroup, Exit::Degraded], Exit::NoSuchGroup),
+        ] {
+            assert_eq!(all.iter().copied().fold(Exit::Done, Exit::worse), expected, "{all:?}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! polkit's text agent, which asks on the terminal for the password of somebody who may do what the caller may not:
-//! what systemctl starts as well.
+//! polkit's agent for terminals, which prompts for a password if the caller may not do something. systemctl(1) starts
+//! the same one.
 
 use std::io::{IsTerminal as _, Read as _, pipe};
 use std::process::{Child, Command, Stdio};
@@ -9,15 +9,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::basic::scope::Scope;
 
-/// Where polkit has it.
 const PROGRAM: &str = "/usr/bin/pkttyagent";
 
-/// `--no-ask-password`: set once, before any verb runs.
-static NEVER: AtomicBool = AtomicBool::new(false);
+/// `--no-ask-password`, which is set before any command runs.
+static DISABLED: AtomicBool = AtomicBool::new(false);
 
-/// Has no password asked for.
-pub(crate) fn never() {
-    NEVER.store(true, Ordering::Relaxed);
+/// Has no agent started.
+pub(crate) fn disable() {
+    DISABLED.store(true, Ordering::Relaxed);
 }
 
 /// An agent that runs until the value is dropped, or none.
@@ -25,38 +24,37 @@ pub(crate) fn never() {
 pub(crate) struct Agent(Option<Child>);
 
 impl Agent {
-    /// None.
     pub(crate) fn none() -> Self {
         Self(None)
     }
 
-    /// Starts one where polkit may have to ask: root is allowed everything, a user's own manager asks nobody, and without a
-    /// terminal nobody answers.
+    /// Starts an agent if polkit may have to prompt: not for root, who may do everything, not for a user's own manager,
+    /// which does not ask polkit, and only on a terminal.
     pub(crate) fn open(scope: Scope) -> Self {
-        let may_ask = scope == Scope::System
+        let may_prompt = scope == Scope::System
             && !rustix::process::geteuid().is_root()
-            && !NEVER.load(Ordering::Relaxed)
-            // Not the standard output: it is about what somebody types.
+            && !DISABLED.load(Ordering::Relaxed)
+            // The answer is typed, so stdout does not matter.
             && std::io::stdin().is_terminal();
-        Self(may_ask.then(start).flatten())
+        Self(may_prompt.then(start).flatten())
     }
 
-    /// Whether there is one, which writes on the terminal as well.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Whether there is an agent, which writes to the terminal as well.
+    pub(crate) fn is_running(&self) -> bool {
         self.0.is_some()
     }
 }
 
-/// Starts the agent and waits until polkit knows it. Without polkit there is none.
+/// Starts the agent and waits until it is registered with polkit. `None` if there is no polkit.
 fn start() -> Option<Child> {
-    let (mut ready, told) = pipe().ok()?;
-    // It reads from the terminal itself. Descriptor 0 is what it closes when it is ready.
+    let (mut registered, notify) = pipe().ok()?;
+    // It reads from the terminal itself, and closes descriptor 0 when it is registered.
     let mut agent = Command::new(PROGRAM);
-    agent.args(["--notify-fd", "0", "--fallback"]).stdin(Stdio::from(told)).stdout(Stdio::null());
+    agent.args(["--notify-fd", "0", "--fallback"]).stdin(Stdio::from(notify)).stdout(Stdio::null());
     let child = agent.spawn().ok()?;
     drop(agent);
-    // Also where it ends instead, as it does without a polkit that answers.
-    let _ = ready.read(&mut [0]);
+    // Also returns if the agent exits, as it does if polkit does not answer.
+    let _ = registered.read(&mut [0]);
     Some(child)
 }
 

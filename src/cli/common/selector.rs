@@ -1,20 +1,19 @@
-//! What people name: a group, a process or an instance of it, or any of its units as systemd calls it.
+//! The names that commands take: of a group, a process, an instance of a process, or a unit.
 
 use crate::change::observe::members;
 use crate::generate;
 use crate::generator::load::GroupOutcome;
 
-/// What was named.
+/// What a name selects; there need not be such a group or part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Selector {
-    /// The group; there needn't be one of that name.
     pub(crate) group: String,
-    /// `PROCESS` or `PROCESS@INSTANCE`, or a socket or timer of a process; `None`: all of the group.
+    /// `PROCESS`, `PROCESS@INSTANCE`, or a socket or timer of a process; `None` for the whole group.
     pub(crate) part: Option<String>,
 }
 
 impl Selector {
-    /// Reads `GROUP`, `GROUP/PROCESS`, `GROUP/PROCESS@INSTANCE`, or a unit's name, its `.service` left out or not.
+    /// Parses `GROUP`, `GROUP/PROCESS`, `GROUP/PROCESS@INSTANCE`, or the name of a unit with or without `.service`.
     pub(crate) fn new(text: &str, groups: &[GroupOutcome]) -> Self {
         if let Some((group, part)) = text.split_once('/') {
             return Self { group: group.to_owned(), part: Some(part.to_owned()) };
@@ -26,33 +25,32 @@ impl Selector {
         if let Some(group) = text.strip_suffix(".target") {
             return whole(group);
         }
-        let of = |group: &str| Self {
+        let unit_of = |group: &str| Self {
             group: group.to_owned(),
             part: Some(members::label(group, text).trim_end_matches('@').to_owned()),
         };
-        let full = format!("{text}.service");
-        let makes = |outcome: &&GroupOutcome| {
+        let service = format!("{text}.service");
+        let generates_it = |outcome: &&GroupOutcome| {
             let units = outcome.group.as_ref().map(generate::unit_names).unwrap_or_default();
-            units.iter().any(|unit| unit == text || *unit == full)
+            units.iter().any(|unit| unit == text || *unit == service)
         };
-        if let Some(outcome) = groups.iter().find(makes) {
-            return of(outcome.name.as_str());
+        if let Some(outcome) = groups.iter().find(generates_it) {
+            return unit_of(outcome.name.as_str());
         }
-        // An instance that the file doesn't name, or a process that left it: a group's units begin with its name.
-        let begins = |group: &&str| text.strip_prefix(*group).is_some_and(|rest| rest.starts_with(['-', '@', '.']));
-        let nearest = groups.iter().map(|group| group.name.as_str()).filter(begins).max_by_key(|group| group.len());
-        nearest.map_or_else(|| whole(text), of)
+        // An instance that is not in the file, or an orphaned process: a group's units begin with its name.
+        let is_prefix = |group: &&str| text.strip_prefix(*group).is_some_and(|rest| rest.starts_with(['-', '@', '.']));
+        let longest = groups.iter().map(|group| group.name.as_str()).filter(is_prefix).max_by_key(|group| group.len());
+        longest.map_or_else(|| whole(text), unit_of)
     }
 
-    /// Whether one instance of a process is meant.
+    /// Whether it selects one instance of a process.
     pub(crate) fn is_instance(&self) -> bool {
         self.part.as_ref().is_some_and(|part| part.contains('@'))
     }
 
-    /// Whether a member with this label is meant.
-    pub(crate) fn means(&self, label: &str) -> bool {
+    /// Whether it selects the member with this label. A process includes its instances, sockets and timer.
+    pub(crate) fn matches(&self, label: &str) -> bool {
         let Some(part) = &self.part else { return true };
-        // A process: all its instances, its sockets and its timer.
         label
             .strip_prefix(part.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('@') || matches!(rest, ".socket" | ".timer"))
@@ -107,16 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn a_process_means_all_that_is_of_it() {
-        let means = |part: Option<&str>, label| {
-            Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) }.means(label)
+    fn a_process_includes_its_instances_sockets_and_timer() {
+        let matches = |part: Option<&str>, label| {
+            Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) }.matches(label)
         };
         for label in ["web", "web@1", "web.socket", "web.timer", "web@1.socket"] {
-            assert!(means(Some("web"), label) && means(None, label), "{label}");
+            assert!(matches(Some("web"), label) && matches(None, label), "{label}");
         }
         for label in ["web2", "web-x", "we", "worker"] {
-            assert!(!means(Some("web"), label), "{label}");
+            assert!(!matches(Some("web"), label), "{label}");
         }
-        assert!(means(Some("web@1"), "web@1") && !means(Some("web@1"), "web@10") && !means(Some("web@1"), "web"));
+        assert!(matches(Some("web@1"), "web@1") && !matches(Some("web@1"), "web@10") && !matches(Some("web@1"), "web"));
     }
 }

@@ -1,269 +1,216 @@
-//! What the verbs that change something have in common: the groups, the manager, what is shown, and how it ends.
+//! What commands share that act on units: the groups, the service manager, and the progress that is shown.
 
-use crate::manager::connect;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::Value;
-
+use super::error::Error;
 use super::exit::Exit;
+use super::groups;
 use super::last_good::LastGood;
-use super::output::{complain, failed};
+use super::message::{copse, systemctl, warn};
 use super::polkit_agent::Agent;
-use super::progress::Progress;
-use super::sd_daemon;
+use super::progress::{Details, Progress};
 use super::selection::Selection;
 use crate::basic::scope::Scope;
 use crate::basic::terminal::ColorChoice;
 use crate::change::observe::members::Subject;
 use crate::change::plan::{Action, Pace, Plan, Reason, Step};
-use crate::change::rollout::journal;
 use crate::change::rollout::journal::JournalReporter;
-use crate::change::rollout::{Failure, Interrupt, Reporter, Rollout, Stop};
+use crate::change::rollout::{Event, Interrupt, Reached, Rollout, Stop, journal};
 use crate::generator::load::Outcome;
 use crate::manager::jobs::Jobs;
 use crate::manager::state::{ActiveState, LoadState};
 use crate::manager::unit::UnitInfo;
-use crate::manager::{Connected, is_refusal, is_unknown};
-use crate::model::Group;
+use crate::manager::{Connected, connect};
+use crate::unit::name::GroupName;
 
-/// All that a verb needs.
 pub(crate) struct Session {
     pub(crate) scope: Scope,
     pub(crate) outcome: Outcome,
-    pub(crate) past: LastGood,
+    pub(crate) last_good: LastGood,
     pub(crate) jobs: Jobs,
     pub(crate) progress: Progress,
     pub(crate) interrupt: Interrupt,
+    /// Runs until the session ends.
+    _agent: Agent,
 }
 
-/// Connects, and does `work`, for which polkit may ask.
-pub(crate) fn run(scope: Scope, silent: bool, work: impl AsyncFnOnce(&Session) -> Result<Exit, Stop>) -> Exit {
-    with(scope, silent, Agent::open, work)
+/// What a command does with the units that it selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It changes nothing.
+    Read,
+    /// It treats all kinds of units alike.
+    Control,
+    /// It treats setup steps and processes differently, so it has to know which is which.
+    ControlByKind,
 }
 
-fn with(
+/// Runs `work` with the service manager; polkit may prompt. With `json`, no progress is shown.
+///
+/// # Errors
+/// The service manager cannot be reached, or what `work` returns.
+pub(crate) fn run(
     scope: Scope,
-    silent: bool,
-    agent: fn(Scope) -> Agent,
-    work: impl AsyncFnOnce(&Session) -> Result<Exit, Stop>,
-) -> Exit {
-    self::with_manager(scope, async |systemd| {
+    json: bool,
+    work: impl AsyncFnOnce(&Session) -> Result<Exit, Error>,
+) -> Result<Exit, Error> {
+    block_on(async {
         let _journal = journal::to_journal();
-        let listening = async { Ok::<_, zbus::Error>((Interrupt::listen()?, Jobs::new(&systemd).await?)) };
-        let (interrupt, jobs) = match listening.await {
-            Ok(both) => both,
-            Err(error) => return failed(&error),
-        };
-        let (_, outcome) = super::load::load(scope);
-        let agent = agent(scope);
-        let progress = Progress::new(scope, ColorChoice::Auto, silent, agent.is_there());
-        let past = LastGood::new(scope);
-        let all = Session { scope, outcome, past, jobs, progress, interrupt };
-        match work(&all).await {
-            Ok(exit) => exit,
-            Err(stop) => all.stopped(&stop),
-        }
+        work(&Session::open(scope, json, Access::Control).await?).await
     })
 }
 
-/// As [`run`], for each of the groups, or parts of groups, that are named; the first that doesn't end well ends it. With
-/// `json` nothing is shown but an object for each, on a line of its own.
-pub(crate) fn each(
+/// As [`run`], for each of the selections, in their order. Stops at the first that does not end with [`Exit::Done`].
+/// With `json`, prints an object for each.
+///
+/// # Errors
+/// As [`run`]; and if a name selects nothing, in which case nothing was begun.
+pub(crate) fn for_each(
     scope: Scope,
+    access: Access,
     names: &[String],
     json: bool,
-    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
-) -> Exit {
-    run(scope, json, async |all| each_of(all, names, Needs::Whatever, work).await)
-}
-
-/// As [`each`], for who does something else to a setup step than to a process: refused where that isn't known.
-pub(crate) fn each_known(
-    scope: Scope,
-    names: &[String],
-    json: bool,
-    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
-) -> Exit {
-    run(scope, json, async |all| each_of(all, names, Needs::Kinds, work).await)
-}
-
-/// As [`each`], for who changes nothing.
-pub(crate) fn look_at_each(
-    scope: Scope,
-    names: &[String],
-    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
-) -> Exit {
-    with(scope, false, |_| Agent::none(), async |all| each_of(all, names, Needs::Nothing, work).await)
-}
-
-/// What a verb has to know of the units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// It only looks.
-    Nothing,
-    /// It acts on what there is.
-    Whatever,
-    /// Which are setup steps.
-    Kinds,
-}
-
-async fn each_of(
-    all: &Session,
-    names: &[String],
-    needs: Needs,
-    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Stop>,
-) -> Result<Exit, Stop> {
-    let mut chosen: Vec<Selection<'_>> = Vec::new();
-    // Nothing is begun before it is known that everything is there.
-    for name in names {
-        match Selection::new(all.systemd(), &all.outcome, &all.past, name).await? {
-            Ok(found) => chosen.push(found),
-            Err(exit) => return Ok(exit),
+    work: impl AsyncFn(&Session, &Selection<'_>) -> Result<Exit, Error>,
+) -> Result<Exit, Error> {
+    block_on(async {
+        let _journal = journal::to_journal();
+        let session = Session::open(scope, json, access).await?;
+        for selection in session.select(access, names).await? {
+            let end = work(&session, &selection).await;
+            session.progress.report(&selection.group, &selection.label(), Details::None {}).await?;
+            match end? {
+                Exit::Done => {}
+                exit => return Ok(exit),
+            }
         }
-    }
-    for (place, one) in chosen.iter().enumerate() {
-        if needs != Needs::Nothing && !chosen[..place].iter().any(|other| other.group == one.group) {
-            one.say_invalid();
-        }
-    }
-    for one in chosen.iter().filter(|_| needs == Needs::Kinds) {
-        if let Err(exit) = one.must_be_known() {
-            return Ok(exit);
-        }
-    }
-    for one in &chosen {
-        let end = work(all, one).await;
-        all.progress.report(one.group.as_str(), &one.label(), Value::Null)?;
-        let exit = end?;
-        if exit != Exit::Done {
-            return Ok(exit);
-        }
-    }
-    Ok(Exit::Done)
+        Ok(Exit::Done)
+    })
 }
 
 impl Session {
+    async fn open(scope: Scope, json: bool, access: Access) -> Result<Self, Error> {
+        let systemd = connect(scope).await?;
+        let signals = |error| Error::cannot("listen for signals", error);
+        let interrupt = Interrupt::listen().map_err(signals)?;
+        let jobs = Jobs::new(&systemd).await?;
+        let (_, outcome) = groups::load(scope);
+        let agent = if access == Access::Read { Agent::none() } else { Agent::open(scope) };
+        let progress = Progress::new(scope, ColorChoice::Auto, json, agent.is_running());
+        Ok(Self { scope, outcome, last_good: LastGood::new(scope), jobs, progress, interrupt, _agent: agent })
+    }
+
+    async fn select(&self, access: Access, names: &[String]) -> Result<Vec<Selection<'_>>, Error> {
+        let mut selections = Vec::new();
+        for name in names {
+            selections.push(self.selection(name).await?);
+        }
+        for (index, selection) in selections.iter().enumerate().filter(|_| access != Access::Read) {
+            if !selections[..index].iter().any(|other: &Selection<'_>| other.group == selection.group) {
+                selection.warn_if_invalid();
+            }
+        }
+        if access == Access::ControlByKind {
+            selections.iter().try_for_each(Selection::check_kinds)?;
+        }
+        Ok(selections)
+    }
+
+    /// What a name selects.
+    ///
+    /// # Errors
+    /// As [`Selection::new`].
+    pub(crate) async fn selection(&self, name: &str) -> Result<Selection<'_>, Error> {
+        Selection::new(self.systemd(), &self.outcome, &self.last_good, name).await
+    }
+
     pub(crate) fn systemd(&self) -> &Connected {
         self.jobs.systemd()
     }
 
-    /// Says that the group's file changed since systemd read it, as systemctl(1) does of a unit's: what is started now is
-    /// what it was.
-    pub(crate) async fn say_unread(&self, chosen: &Selection<'_>) -> zbus::Result<()> {
-        let changed = !chosen.is_invalid() && chosen.outcome.is_some();
-        if changed && self.systemd().unit_property(&chosen.target(), "NeedDaemonReload").await? {
-            let (systemctl, copse) = (super::output::systemctl(self.scope), super::output::copse(self.scope));
-            complain(format_args!(
-                "the file of group `{0}` changed since systemd read it: `{systemctl} daemon-reload`, or `{copse} apply {0}`",
-                chosen.group
-            ));
+    /// Warns if the group file changed since systemd read it, as systemctl(1) does for units: the old units are used.
+    pub(crate) async fn warn_if_changed_on_disk(&self, selection: &Selection<'_>) -> zbus::Result<()> {
+        let valid = !selection.is_invalid() && selection.file.is_some();
+        if valid && self.systemd().unit_property(&selection.target().unit, "NeedDaemonReload").await? {
+            let (group, systemctl, copse) = (&selection.group, systemctl(self.scope), copse(self.scope));
+            let help = format!("run `{systemctl} daemon-reload`, or `{copse} apply {group}`");
+            warn(&format!("group file of `{group}` changed on disk, using the units that are loaded"), Some(&help));
         }
         Ok(())
     }
 
-    /// Those of the units that are up or on their way.
-    pub(crate) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+    /// The units with their rows, in their order.
+    pub(crate) async fn list(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<(Subject, UnitInfo)>> {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.systemd().list(&names).await?;
-        let up =
-            |row: &UnitInfo| row.is_up() || matches!(row.active, ActiveState::Activating | ActiveState::Deactivating);
-        Ok(subjects.into_iter().zip(rows).filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
+        Ok(subjects.into_iter().zip(rows).collect())
     }
 
-    /// Those of the units that aren't masked; of the others, which the manager does nothing to, it is said that they are.
-    pub(crate) async fn unmasked(&self, chosen: &Selection<'_>, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
-        let names: Vec<&str> = subjects.iter().map(|subject| subject.unit.as_str()).collect();
-        let rows = self.systemd().list(&names).await?;
-        let all = subjects.into_iter().zip(rows);
-        let (masked, rest): (Vec<_>, Vec<_>) = all.partition(|(_, row)| row.load == LoadState::Masked);
+    /// The units that are active, activating or deactivating.
+    pub(crate) async fn up(&self, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+        let up =
+            |row: &UnitInfo| row.is_up() || matches!(row.active, ActiveState::Activating | ActiveState::Deactivating);
+        Ok(self.list(subjects).await?.into_iter().filter(|(_, row)| up(row)).map(|(subject, _)| subject).collect())
+    }
+
+    /// The units that are not masked. Shows the others: the service manager refuses to start, reload or freeze these.
+    pub(crate) async fn unmasked(&self, group: &GroupName, subjects: Vec<Subject>) -> zbus::Result<Vec<Subject>> {
+        let rows = self.list(subjects).await?.into_iter();
+        let (masked, rest): (Vec<_>, Vec<_>) = rows.partition(|(_, row)| row.load == LoadState::Masked);
         for (subject, _) in masked {
-            self.progress.note(&format!("{}/{} is masked", chosen.group, subject.label));
+            self.progress.note(&format!("{group}/{} is masked", subject.label));
         }
         Ok(rest.into_iter().map(|(subject, _)| subject).collect())
     }
 
-    /// A roll-out that tells `tell`, and gives each unit so long to get ready.
-    pub(crate) fn rollout<'r>(&'r self, limit: Option<Duration>, tell: &'r dyn Reporter) -> Rollout<'r> {
+    /// Runs `work` with a rollout that reports to the journal and shows its progress. Each unit has `limit` to become
+    /// ready.
+    pub(crate) async fn rollout<T>(
+        &self,
+        group: &GroupName,
+        limit: Option<Duration>,
+        work: impl AsyncFnOnce(&Rollout<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let reporter = JournalReporter::new(group, &self.progress);
         let (jobs, interrupt) = (&self.jobs, self.interrupt.clone());
-        Rollout { jobs, tell, interrupt, limit, wanted: BTreeSet::new(), hold: None }
+        work(&Rollout { jobs, tell: &reporter, interrupt, limit, wanted: BTreeSet::new(), hold: None }).await
     }
 
-    /// Carries out a plan that nothing has to be remembered of.
-    pub(crate) async fn carry_out(&self, chosen: &Selection<'_>, plan: &Plan) -> Result<(), Stop> {
+    pub(crate) async fn carry_out(&self, plan: &Plan, limit: Option<Duration>) -> Result<(), Stop> {
         self.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
-        let record = JournalReporter::new(&chosen.group, &self.progress);
-        self.rollout(chosen.limit(), &record).steps(plan).await
-    }
-
-    /// Carries out, one after the other, what somebody asks for of a group; what has no units is left out.
-    pub(crate) async fn asked(&self, group: &Group, all: Vec<(Action, Vec<Subject>)>) -> Result<(), Stop> {
-        let step = |(action, units)| Step { action, units, reasons: vec![Reason::Asked], pace: Pace::default() };
-        let steps = all.into_iter().filter(|(_, units)| !units.is_empty()).map(step).collect();
-        let record = JournalReporter::new(&group.name, &self.progress);
-        let rollout = self.rollout(group.timeout_start.value.finite(), &record);
-        rollout.steps(&Plan::asked(group.name.clone(), steps, Vec::new())).await
-    }
-
-    /// Says why it stopped, unless that was shown already.
-    pub(crate) fn stopped(&self, stop: &Stop) -> Exit {
-        match stop {
-            Stop::Failed(Failure { .. }) => Exit::Failed,
-            Stop::Refused(subject, error) => not_allowed(self.scope, &format!("`{}`", subject.unit), &said(error)),
-            Stop::Manager(error) if is_refusal(error) => not_allowed(self.scope, "this", &said(error)),
-            Stop::Manager(error) if is_unknown(error) => {
-                let systemctl = super::output::systemctl(self.scope);
-                failed(&format_args!(
-                    "{}; if its group file is new: `{systemctl} daemon-reload`",
-                    said(error).trim_end_matches('.')
-                ))
-            }
-            Stop::Manager(error) => failed(&said(error)),
-            Stop::Interrupted => {
-                complain(format_args!("interrupted; jobs that were queued go on"));
-                Exit::Failed
-            }
-            Stop::State(what) => failed(what),
-        }
+        self.rollout(&plan.group, limit, async |rollout| rollout.steps(plan).await).await
     }
 }
 
-/// What the manager said, without the name of the error.
-pub(crate) fn said(error: &zbus::Error) -> String {
-    match error {
-        zbus::Error::MethodError(_, Some(text), _) => text.clone(),
-        zbus::Error::FDO(error) => zbus::DBusError::description(&**error).unwrap_or("no reason given").to_owned(),
-        error => error.to_string(),
-    }
+/// A plan of what the caller requests: these actions in this order, each with all its units at once.
+pub(crate) fn requested(group: &GroupName, steps: impl IntoIterator<Item = (Action, Vec<Subject>)>) -> Plan {
+    let steps = steps.into_iter().filter(|(_, units)| !units.is_empty()).map(|(action, units)| Step {
+        action,
+        units,
+        reasons: vec![Reason::Asked],
+        pace: Pace::default(),
+    });
+    Plan::asked(group.clone(), steps.collect(), Vec::new())
 }
 
-/// Says that the caller may not change `what`, and `why`.
-pub(crate) fn not_allowed(scope: Scope, what: &str, why: &str) -> Exit {
-    let help = match scope {
-        Scope::System => "; help: run it as root, or have a polkit rule allow it (polkit(8))",
-        Scope::User => "",
-    };
-    complain(format_args!("not allowed to change {what}: {}{help}", why.trim_end_matches('.')));
-    Exit::NotAllowed
+/// Reports that an action which is no job of systemd's succeeded.
+pub(crate) fn report_done(rollout: &Rollout<'_>, action: &'static str, subject: &Subject, reached: Reached) {
+    rollout.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(reached) });
 }
 
-/// Runs what a verb does with the service manager, if that can be reached.
-pub(crate) fn with_manager(scope: Scope, verb: impl AsyncFnOnce(Connected) -> Exit) -> Exit {
-    block_on(async move {
-        match connect(scope).await {
-            Ok(systemd) => verb(systemd).await,
-            Err(error) => failed(&error),
-        }
-    })
+/// Runs `work` with a connection to the service manager.
+///
+/// # Errors
+/// The service manager cannot be reached, or what `work` returns.
+pub(crate) fn with_manager<T>(scope: Scope, work: impl AsyncFnOnce(Connected) -> Result<T, Error>) -> Result<T, Error> {
+    block_on(async { work(connect(scope).await?).await })
 }
 
-/// Runs a verb's future to its end, on this thread.
-pub(crate) fn block_on<F: Future<Output = Exit>>(future: F) -> Exit {
-    match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
-        Ok(runtime) => runtime.block_on(future),
-        Err(error) => {
-            sd_daemon::line(sd_daemon::Level::Error, format_args!("no event loop: {error}"));
-            Exit::Failed
-        }
-    }
+/// Runs a future to its end, on this thread.
+///
+/// # Errors
+/// There can be no event loop, or what the future returns.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    runtime.map_err(|error| Error::cannot("create an event loop", error))?.block_on(future)
 }

@@ -1,108 +1,104 @@
-//! `copse enable` and `copse disable`: whether a group is started at boot.
+//! `copse enable` and `copse disable`: whether a group starts at boot.
 //!
-//! systemd enables no generated unit, and a link in some `.wants/` made by hand would work and still not be what
-//! `systemctl is-enabled` speaks of. So a group that is to be enabled gets a unit file of its own that carries
-//! `[Install]` and nothing else; the generator fills it (see `generate`). From then on `systemctl`, presets and tools
-//! that manage machines see a unit as any other. Who ships one in a package has done the same already.
+//! systemd does not enable generated units, and a symbolic link in a `.wants/` directory that is made by hand works, but
+//! `systemctl is-enabled` does not see it. So the target of an enabled group gets a unit file that has an `[Install]`
+//! section and nothing else; the generator adds the rest (see `generate`). `systemctl` and presets then treat it as any
+//! unit. A package may ship such a file as well.
 
 mod target;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
-use self::target::Found;
-use super::drop_in;
-use super::transaction;
+use self::target::UnitFile;
+use super::files;
+use super::process::directories;
 use crate::basic::scope::Scope;
-use crate::change::rollout::Stop;
+use crate::cli::common::args::Json;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output;
-use crate::cli::common::output::complain;
-use crate::cli::common::selection::Selection;
+use crate::cli::common::groups::unknown;
+use crate::cli::common::message::{copse, systemctl, warn};
+use crate::cli::common::progress::Details;
+use crate::cli::common::selector::Selector;
 use crate::cli::common::session;
 use crate::cli::common::session::Session;
-use crate::cli::control::{start, stop};
 use crate::generator::load::GroupOutcome;
-use crate::manager::proxy::ManagerProxy;
 use crate::unit::name;
 use crate::unit::name::GroupName;
+
+#[derive(Debug, Args)]
+struct Groups {
+    /// Groups.
+    #[arg(value_name = "GROUP", required = true)]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    output: Json,
+}
 
 /// Start groups at boot.
 #[derive(Debug, Args)]
 pub(crate) struct Enable {
-    /// Which groups.
-    #[arg(value_name = "GROUP", required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    groups: Groups,
 
-    /// Start them now as well.
+    /// Also start them now.
     #[arg(long)]
     now: bool,
-
-    /// An object for each group, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
 }
 
-/// Don't start groups at boot any more.
+/// Do not start groups at boot.
 #[derive(Debug, Args)]
 pub(crate) struct Disable {
-    /// Which groups.
-    #[arg(value_name = "GROUP", required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    groups: Groups,
 
-    /// Stop them now as well.
+    /// Also stop them now.
     #[arg(long)]
     now: bool,
-
-    /// An object for each group, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
 }
 
-/// A group and its target's unit file.
-struct Subject<'o> {
+/// The target of a group.
+struct Target<'s> {
+    session: &'s Session,
     group: GroupName,
-    outcome: Option<&'o GroupOutcome>,
-    /// Where copse puts a unit file for the target.
+    unit: String,
+    file: Option<&'s GroupOutcome>,
+    /// Where copse writes a unit file.
     path: PathBuf,
-    found: Found,
+    unit_file: UnitFile,
 }
 
-impl Enable {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        change(scope, &self.names, true, self.now, self.json)
+impl Execute for Enable {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        change(scope, &self.groups, true, self.now)
     }
 }
 
-impl Disable {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        change(scope, &self.names, false, self.now, self.json)
+impl Execute for Disable {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        change(scope, &self.groups, false, self.now)
     }
 }
 
-/// One group after the other, and then what has to be done to them now; the first that doesn't end well ends it.
-fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -> Exit {
-    session::run(scope, json, async |work| {
-        for name in names {
-            let exit = match Subject::new(work, name) {
-                Ok(subject) => {
-                    let before = subject.state(work).await;
-                    let exit = if enable { subject.enable(work).await? } else { subject.disable(work).await? };
-                    work.progress.changed(subject.state(work).await != before);
-                    exit
-                }
-                Err(exit) => exit,
-            };
-            let end = match exit {
-                Exit::Done if now => self::now(work, name, enable).await,
-                exit => Ok(exit),
-            };
-            if exit == Exit::Done {
-                let group = crate::cli::common::selector::Selector::new(name, &work.outcome.groups).group;
-                work.progress.report(&group, &group, json!({ "enabled": enable }))?;
+/// Stops at the first group that does not end with [`Exit::Done`].
+fn change(scope: Scope, groups: &Groups, enable: bool, now: bool) -> Result<Exit, Error> {
+    session::run(scope, groups.output.json, async |session| {
+        for name in &groups.names {
+            let target = Target::new(session, name)?;
+            let before = target.state().await;
+            if enable {
+                target.enable().await?
+            } else {
+                target.disable().await?
             }
+            session.progress.changed(target.state().await != before);
+            let end = if now { start_or_stop(session, name, enable).await } else { Ok(Exit::Done) };
+            let (group, details) = (&target.group, Details::Enable { enabled: enable });
+            session.progress.report(group, group.as_str(), details).await?;
             match end? {
                 Exit::Done => {}
                 exit => return Ok(exit),
@@ -112,164 +108,141 @@ fn change(scope: Scope, names: &[String], enable: bool, now: bool, json: bool) -
     })
 }
 
-/// Starts or stops a group.
-async fn now(work: &Session, name: &str, up: bool) -> Result<Exit, Stop> {
-    match Selection::new(work.systemd(), &work.outcome, &work.past, name).await? {
-        Ok(chosen) if up => start::whole(work, &chosen).await,
-        Ok(chosen) => stop::whole(work, &chosen).await,
-        // Disabled and stopped, and without a file there is nothing left of it.
-        Err(_) if !up => Ok(Exit::Done),
-        Err(exit) => Ok(exit),
+async fn start_or_stop(session: &Session, name: &str, start: bool) -> Result<Exit, Error> {
+    match session.selection(name).await {
+        Ok(selection) if start => session.start_group(&selection).await,
+        Ok(selection) => session.stop_group(&selection).await,
+        // A disabled group without a file, of which nothing runs, is gone.
+        Err(error) if !start && error.parts(session.scope).0 == Exit::NoSuchGroup => Ok(Exit::Done),
+        Err(error) => Err(error),
     }
 }
 
-impl<'o> Subject<'o> {
-    fn new(work: &'o Session, name: &str) -> Result<Self, Exit> {
-        let directories = drop_in::directories(work)?;
-        let named = crate::cli::common::selector::Selector::new(name, &work.outcome.groups);
-        let (Some(group), None) = (GroupName::new(&named.group), &named.part) else {
-            complain(format_args!("`{name}` is no group; processes are started by their group"));
-            return Err(Exit::Usage);
+impl<'s> Target<'s> {
+    fn new(session: &'s Session, name: &str) -> Result<Self, Error> {
+        let directories = directories(session)?;
+        let selector = Selector::new(name, &session.outcome.groups);
+        let (Some(group), None) = (GroupName::new(&selector.group), &selector.part) else {
+            return Err(
+                Error::usage(format_args!("`{name}` is not a group")).help("name the group; it starts its processes")
+            );
         };
         let Some(directory) = directories.administrator.first() else {
-            complain(format_args!("there is no directory for units: HOME isn't set"));
-            return Err(Exit::Failed);
+            return Err(Error::failed("there is no directory for units").help("set HOME"));
         };
-        let path = directory.join(name::target(&group));
-        let outcome = work.outcome.groups.iter().find(|outcome| outcome.name == group);
-        let found = match (target::look(&path), outcome) {
-            (Found::Nothing, Some(outcome)) if outcome.static_target => Found::Elsewhere,
-            (found, _) => found,
+        let unit = name::target(&group);
+        let path = directory.join(&unit);
+        let file = session.outcome.groups.iter().find(|outcome| outcome.name == group);
+        let unit_file = match target::inspect(&path) {
+            UnitFile::None if file.is_some_and(|file| file.static_target) => UnitFile::Other,
+            unit_file => unit_file,
         };
-        if outcome.is_none() && found != Found::Ours {
-            crate::cli::common::load::unknown(&named, &work.outcome);
-            return Err(Exit::NoSuchGroup);
+        if file.is_none() && unit_file != UnitFile::Own {
+            return Err(unknown(&selector, &session.outcome));
         }
-        Ok(Self { group, outcome, path, found })
+        Ok(Self { session, group, unit, file, path, unit_file })
     }
 
-    fn unit(&self) -> String {
-        name::target(&self.group)
-    }
-
-    /// `wanted-by` of the group's file.
-    fn wanted_by(&self) -> &'o [String] {
-        let group = self.outcome.and_then(|outcome| outcome.group.as_ref());
+    /// `wanted-by` of the group file.
+    fn wanted_by(&self) -> &'s [String] {
+        let group = self.file.and_then(|file| file.group.as_ref());
         group.map(|group| group.wanted_by.as_slice()).unwrap_or_default()
     }
 
-    async fn enable(&self, work: &Session) -> Result<Exit, Stop> {
-        if self.outcome.is_none_or(|outcome| outcome.group.is_none()) {
-            let copse = crate::cli::common::output::copse(work.scope);
-            complain(format_args!("the file of group `{0}` is invalid: `{copse} check {0}`", self.group));
-            return Ok(Exit::Invalid);
+    async fn enable(&self) -> Result<(), Error> {
+        let (group, unit, path, session) = (&self.group, &*self.unit, self.path.display(), self.session);
+        if self.file.is_none_or(|file| file.group.is_none()) {
+            let help = format!("run `{} check {group}`", copse(session.scope));
+            return Err(Error::new(Exit::Invalid, format_args!("group file of `{group}` is invalid")).help(help));
         }
-        match self.found {
-            Found::Masked => {
-                let systemctl = crate::cli::common::output::systemctl(work.scope);
-                complain(format_args!("`{0}` is masked: `{systemctl} unmask {0}` first", self.unit()));
-                return Ok(Exit::Failed);
+        match self.unit_file {
+            UnitFile::Masked => {
+                let help = format!("run `{} unmask {unit}` first", systemctl(session.scope));
+                return Err(Error::failed(format_args!("`{unit}` is masked")).help(help));
             }
-            Found::Foreign => {
-                complain(format_args!("`{}` isn't copse's: enable that, or remove it first", self.path.display()));
-                return Ok(Exit::Failed);
+            UnitFile::Foreign => {
+                let help = format!("run `{} enable {unit}`, or remove the file first", systemctl(session.scope));
+                return Err(Error::failed(format_args!("`{path}` was not written by copse")).help(help));
             }
-            // What it says of `wanted-by` may have been another then.
-            Found::Ours | Found::Nothing => {
-                if self.found == Found::Ours {
-                    self.unlink(work).await?;
-                }
-                if let Err(exit) = self.put(work.scope) {
-                    return Ok(exit);
-                }
+            UnitFile::Own => {
+                // `wanted-by` may have been different when it was written.
+                self.unlink().await?;
+                self.write()?;
             }
-            Found::Elsewhere => {}
+            UnitFile::None => self.write()?,
+            UnitFile::Other => {}
         }
-        let unit = &*self.unit();
-        let link =
-            |manager: ManagerProxy<'static>| async move { manager.enable_unit_files(&[unit], false, false).await };
-        let enabled = work.systemd().ask(link).await;
-        let done = match enabled {
-            Ok((true, _)) => work.systemd().reload().await.map_err(Stop::from),
-            Ok((false, _)) => {
-                complain(format_args!("`{}` has no [Install] section", self.unit()));
-                return Ok(Exit::Failed);
+        if let Err(error) = self.link().await {
+            if self.unit_file == UnitFile::None {
+                let _ = files::remove(&self.path);
             }
-            Err(error) => Err(error.into()),
-        };
-        if let Err(stop) = done {
-            if self.found == Found::Nothing {
-                let _ = transaction::remove(&self.path);
-            }
-            return Err(stop);
+            return Err(error);
         }
-        let state = work.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await?;
-        work.progress.note(&format!("{}: {state}", self.group));
-        Ok(Exit::Done)
+        let state = session.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await?;
+        session.progress.note(&format!("{group}: {state}"));
+        Ok(())
     }
 
-    /// Takes the links away, and the unit file that `enable` put there. One has to stay, or be put there, where the
-    /// group's own `wanted-by` would start it at boot.
-    async fn disable(&self, work: &Session) -> Result<Exit, Stop> {
-        if matches!(self.found, Found::Masked | Found::Foreign) {
-            let systemctl = crate::cli::common::output::systemctl(work.scope);
-            complain(format_args!("`{}` isn't copse's: `{systemctl} disable {}`", self.path.display(), self.unit()));
-            return Ok(Exit::Failed);
+    /// Removes the symbolic links, and the unit file that `enable` wrote. If `wanted-by` of the group file would start the
+    /// group at boot, a unit file is needed to prevent that.
+    async fn disable(&self) -> Result<(), Error> {
+        let (group, path, session) = (&self.group, self.path.display(), self.session);
+        if matches!(self.unit_file, UnitFile::Masked | UnitFile::Foreign) {
+            let help = format!("run `{} disable {}`", systemctl(session.scope), self.unit);
+            return Err(Error::failed(format_args!("`{path}` was not written by copse")).help(help));
         }
-        self.unlink(work).await?;
-        let stays = !self.wanted_by().is_empty();
-        match self.found {
-            Found::Nothing if stays => {
-                if let Err(exit) = self.put(work.scope) {
-                    return Ok(exit);
-                }
-            }
-            Found::Ours if !stays => {
-                if let Err(error) = transaction::remove(&self.path) {
-                    return Ok(output::unwritten(&self.path, &error));
-                }
+        self.unlink().await?;
+        let needed = !self.wanted_by().is_empty();
+        match self.unit_file {
+            UnitFile::None if needed => self.write()?,
+            UnitFile::Own if !needed => {
+                files::remove(&self.path).map_err(|error| Error::file("remove", &self.path, &error))?;
             }
             _ => {}
         }
-        work.systemd().reload().await?;
-        let note = match (self.found, stays) {
-            (Found::Elsewhere, _) => format!("{}: disabled", self.group),
-            (_, true) => format!(
-                "{}: disabled; `{}` says so, against `wanted-by` in the group file",
-                self.group,
-                self.path.display()
-            ),
-            (Found::Ours, false) => format!("{}: not started at boot any more", self.group),
-            (_, false) => format!("{}: it wasn't enabled", self.group),
-        };
-        work.progress.note(&note);
-        self.warn(work).await?;
-        Ok(Exit::Done)
+        session.systemd().reload().await?;
+        session.progress.note(&match (self.unit_file, needed) {
+            (UnitFile::Other, _) | (UnitFile::Own, false) => format!("{group}: disabled"),
+            (_, true) => format!("{group}: disabled; `{path}` overrides `wanted-by` of the group file"),
+            (_, false) => format!("{group}: was not enabled"),
+        });
+        self.warn_if_wanted().await
     }
 
-    /// What systemctl says of the target, and the unit file that is copse's.
-    async fn state(&self, work: &Session) -> (Option<String>, Option<Vec<u8>>) {
-        let unit = &*self.unit();
-        let state = work.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await;
+    /// What systemctl reports of the target, and the unit file that is copse's.
+    async fn state(&self) -> (Option<String>, Option<Vec<u8>>) {
+        let unit = &*self.unit;
+        let state = self.session.systemd().ask(|manager| async move { manager.get_unit_file_state(unit).await }).await;
         (state.ok(), std::fs::read(&self.path).ok())
     }
 
-    /// Takes all links to the target away.
-    async fn unlink(&self, work: &Session) -> zbus::Result<()> {
-        let unit = &*self.unit();
-        work.systemd().ask(|manager| async move { manager.disable_unit_files(&[unit], false).await }).await.map(drop)
+    /// Makes the symbolic links of the `[Install]` section.
+    async fn link(&self) -> Result<(), Error> {
+        let (unit, systemd) = (&*self.unit, self.session.systemd());
+        match systemd.ask(|manager| async move { manager.enable_unit_files(&[unit], false, false).await }).await? {
+            (true, _) => Ok(systemd.reload().await?),
+            (false, _) => Err(Error::failed(format_args!("`{unit}` has no [Install] section"))),
+        }
     }
 
-    fn put(&self, scope: Scope) -> Result<(), Exit> {
-        let text = target::text(&self.group, scope, self.wanted_by());
-        transaction::put(&self.path, text.as_bytes()).map_err(|error| output::unwritten(&self.path, &error))
+    /// Removes all symbolic links to the target.
+    async fn unlink(&self) -> zbus::Result<()> {
+        let unit = &*self.unit;
+        let disable =
+            self.session.systemd().ask(|manager| async move { manager.disable_unit_files(&[unit], false).await });
+        disable.await.map(drop)
     }
 
-    /// Other units may want the group: systemd's links made by hand, or another group.
-    async fn warn(&self, work: &Session) -> Result<(), Stop> {
-        let wanted: Vec<String> = work.systemd().unit_property(&self.unit(), "WantedBy").await?;
-        if !wanted.is_empty() {
-            complain(format_args!("`{}` is still wanted by {}", self.unit(), wanted.join(", ")));
+    fn write(&self) -> Result<(), Error> {
+        let text = target::text(&self.group, self.session.scope, self.wanted_by());
+        files::write(&self.path, text.as_bytes()).map_err(|error| Error::file("write", &self.path, &error))
+    }
+
+    /// Other units may pull in the group: by links that were made by hand, or from another group.
+    async fn warn_if_wanted(&self) -> Result<(), Error> {
+        let wanted_by: Vec<String> = self.session.systemd().unit_property(&self.unit, "WantedBy").await?;
+        if !wanted_by.is_empty() {
+            warn(&format!("`{}` is still wanted by {}", self.unit, wanted_by.join(", ")), None);
         }
         Ok(())
     }

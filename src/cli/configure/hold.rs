@@ -1,178 +1,137 @@
-//! `copse hold` and `copse release`: a process that stays stopped for now, while its group goes on.
+//! `copse hold` and `copse release`: keep a process stopped while its group runs.
 
 use clap::Args;
-use serde_json::json;
 
-use super::drop_in;
-use super::drop_in::Target;
-use super::transaction::Amendment;
+use super::process::{Change, Process};
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
-use crate::change::observe::members::Kind;
-use crate::change::observe::members::Member;
-use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Member, Subject};
 use crate::change::plan::Action;
-use crate::change::rollout::Stop;
+use crate::cli::common::args::Processes;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::complain;
+use crate::cli::common::message::{copse, lifetime_of_run};
+use crate::cli::common::progress::Details;
+use crate::cli::common::selector::Selector;
 use crate::cli::common::session;
-use crate::cli::common::session::Session;
+use crate::cli::common::session::{Session, requested};
 use crate::manager::unit::UnitInfo;
-use crate::model::{Group, Start};
+use crate::model::Start;
 use crate::unit::name;
 
-/// Stop processes, and keep them stopped when their group starts, until the next boot or `copse release`.
+/// Stop processes and keep them stopped when their group starts, until the next boot or `copse release`.
 ///
-/// It is a drop-in for the group file, with `hold = true`. Setup steps run as ever.
+/// Writes a drop-in for the group file with `hold = true`. Setup steps still run.
 #[derive(Debug, Args)]
 pub(crate) struct Hold {
-    /// Which processes.
-    #[arg(value_name = "GROUP/PROCESS", required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    processes: Processes,
 
-    /// Keep them stopped over the next boot.
+    /// Keep them stopped across boots.
     #[arg(long)]
     permanent: bool,
-
-    /// An object for each name, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
 }
 
-/// Let processes run again that `copse hold` stopped; where their group is active, they are started.
+/// Release held processes, and start them if their group is active.
 #[derive(Debug, Args)]
 pub(crate) struct Release {
-    /// Which processes.
-    #[arg(value_name = "GROUP/PROCESS", required = true)]
-    names: Vec<String>,
-
-    /// An object for each name, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    processes: Processes,
 }
 
-impl Hold {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        change_all(scope, &self.names, Some(self.permanent), self.json)
+/// What happens to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Hold { permanent: bool },
+    Release,
+}
+
+impl Execute for Hold {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        Request::Hold { permanent: self.permanent }.execute(scope, &self.processes)
     }
 }
 
-impl Release {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        change_all(scope, &self.names, None, self.json)
+impl Execute for Release {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        Request::Release.execute(scope, &self.processes)
     }
 }
 
-/// One after the other; the first that doesn't end well ends it.
-fn change_all(scope: Scope, names: &[String], hold: Option<bool>, json: bool) -> Exit {
-    session::run(scope, json, async |work| {
-        for name in names {
-            match change(work, name, hold).await? {
-                Exit::Done => {}
-                exit => return Ok(exit),
+impl Request {
+    fn execute(self, scope: Scope, processes: &Processes) -> Result<Exit, Error> {
+        session::run(scope, processes.output.json, async |session| {
+            for name in &processes.names {
+                self.carry_out(session, &self.prepare(session, name)?).await?;
             }
-        }
-        Ok(Exit::Done)
-    })
-}
-
-/// Holds a process (and whether that is to last), or releases it.
-async fn change(work: &Session, name: &str, hold: Option<bool>) -> Result<Exit, Stop> {
-    match prepare(work, name, hold) {
-        Ok((target, amendment, after)) => bring(work, &target, &amendment, &after, hold).await,
-        Err(exit) => Ok(exit),
+            Ok(Exit::Done)
+        })
     }
-}
 
-fn prepare(work: &Session, name: &str, hold: Option<bool>) -> Result<(Target, Amendment, Group), Exit> {
-    let target = Target::new(name, work)?;
-    let directories = drop_in::directories(work)?;
-    let [lasting, passing] = target.paths("hold", &directories)?;
-    let amendment = Amendment::new(target.group.clone());
-    let amendment = match hold {
-        None => amendment.remove(lasting).remove(passing),
-        Some(permanent) => {
-            let option = if permanent { " --permanent" } else { "" };
-            let text = format!(
-                "# Made by `{copse} hold {0}{option}`; `{copse} release {0}` removes it.\n[process.{1}]\nhold = true\n",
-                target.label(),
-                target.process,
-                copse = crate::cli::common::output::copse(work.scope)
-            );
-            match permanent {
-                true => amendment.write(lasting, text).remove(passing),
-                false => amendment.write(passing, text),
+    fn is_hold(self) -> bool {
+        self != Self::Release
+    }
+
+    fn prepare(self, session: &Session, name: &str) -> Result<Change, Error> {
+        let process = Process::new(name, session)?;
+        let permanent = self == Self::Hold { permanent: true };
+        let text = self.is_hold().then(|| {
+            let (copse, label, option) =
+                (copse(session.scope), process.label(), if permanent { " --permanent" } else { "" });
+            format!(
+                "# Written by `{copse} hold {label}{option}`; `{copse} release {label}` removes it.\n[process.{}]\nhold = true\n",
+                process.name
+            )
+        });
+        let change = process.prepare(session, "hold", text, permanent)?;
+        let Process { group, name, .. } = &change.process;
+        match change.group.processes.get(name) {
+            None => Err(Error::no_such_group(format_args!("group `{group}` has no process `{name}`"))),
+            Some(process) if process.hold != self.is_hold() => Err(change.overridden("hold")),
+            Some(_) => Ok(change),
+        }
+    }
+
+    async fn carry_out(self, session: &Session, change: &Change) -> Result<(), Error> {
+        change.commit(session).await?;
+        let (process, label) = (&change.process, change.process.label());
+        let subjects = self.subjects(session, change).await?;
+        let any = !subjects.is_empty();
+        let action = if self.is_hold() { Action::Stop } else { Action::Start };
+        let limit = change.group.timeout_start.value.finite();
+        let end = session.carry_out(&requested(&process.group, [(action, subjects)]), limit).await;
+        session.progress.report(&process.group, &label, Details::Hold { held: self.is_hold() }).await?;
+        end?;
+        let copse = copse(session.scope);
+        session.progress.note(&match self {
+            Self::Hold { permanent: true } => format!("{label} is held until `{copse} release {label}`"),
+            Self::Hold { permanent: false } => {
+                format!("{label} is held {}, or `{copse} release {label}`", lifetime_of_run(session.scope))
             }
-        }
-    };
-    let (after, source) = drop_in::foresee(work, &directories, &amendment)?;
-    match after.processes.get(&target.process) {
-        None => {
-            complain(format_args!("group `{}` has no process `{}`", target.group, target.process));
-            Err(Exit::NoSuchGroup)
-        }
-        Some(process) if process.hold != hold.is_some() => Err(drop_in::outvoted(&source, &target, "hold")),
-        Some(_) => Ok((target, amendment, after)),
+            Self::Release if any => format!("{label} is released"),
+            Self::Release => format!("{label} is not held, nothing to start"),
+        });
+        Ok(())
     }
-}
 
-async fn bring(
-    work: &Session,
-    target: &Target,
-    amendment: &Amendment,
-    after: &Group,
-    hold: Option<bool>,
-) -> Result<Exit, Stop> {
-    let directories = match drop_in::directories(work) {
-        Ok(directories) => directories,
-        Err(exit) => return Ok(exit),
-    };
-    if let Err(exit) = drop_in::bring(work, &directories, amendment).await? {
-        return Ok(exit);
-    }
-    let subjects = subjects(work, target, after, hold.is_some()).await?;
-    let action = if hold.is_some() { Action::Stop } else { Action::Start };
-    work.progress.expect(&subjects);
-    let nothing = subjects.is_empty();
-    let done = work.asked(after, vec![(action, subjects)]).await;
-    let label = target.label();
-    work.progress.report(target.group.as_str(), &label, json!({ "held": hold.is_some() }))?;
-    done?;
-    let copse = crate::cli::common::output::copse(work.scope);
-    work.progress.note(&match hold {
-        Some(true) => format!("{label} is held until `{copse} release {label}`"),
-        Some(false) => {
-            format!("{label} is held {}, or `{copse} release {label}`", crate::cli::common::output::passing(work.scope))
+    /// The units to stop or start. Processes that a timer started keep running, and manual processes are not started.
+    async fn subjects(self, session: &Session, change: &Change) -> zbus::Result<Vec<Subject>> {
+        let Process { group, name, .. } = &change.process;
+        let Some(process) = change.group.processes.get(name) else { return Ok(Vec::new()) };
+        let target = name::target(group);
+        let loaded: Vec<String> = session.systemd().unit_property(&target, "ConsistsOf").await?;
+        let selector = Selector { group: group.to_string(), part: Some(name.to_string()) };
+        let timed = matches!(process.start, Start::Timed(_));
+        let mut members = members::all_members(group.as_str(), Some(&change.group), &loaded);
+        members.retain(|member| selector.matches(&member.label) && !(timed && member.kind == Kind::Process));
+        let up = session.up(members.iter().map(Member::subject).collect()).await?;
+        if self.is_hold() {
+            return Ok(up);
         }
-        None if nothing => format!("{label} isn't held; nothing of it had to be started"),
-        None => format!("{label} isn't held any more"),
-    });
-    Ok(Exit::Done)
-}
-
-/// What is to be stopped, or started again. A job of a timed process runs to its end, and a manual process is started by
-/// others, as ever.
-async fn subjects(work: &Session, target: &Target, after: &Group, hold: bool) -> zbus::Result<Vec<Subject>> {
-    let unit = name::target(&target.group);
-    let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
-    let mut members = members::all_members(target.group.as_str(), Some(after), &found);
-    let Some(process) = after.processes.get(&target.process) else { return Ok(Vec::new()) };
-    let named = crate::cli::common::selector::Selector {
-        group: target.group.to_string(),
-        part: Some(target.process.to_string()),
-    };
-    let timed = matches!(process.start, Start::Timed(_));
-    members.retain(|member| named.means(&member.label) && !(timed && member.kind == Kind::Process));
-    let subject = |member: &Member| Subject { unit: member.unit.clone(), label: member.label.clone() };
-    let all: Vec<Subject> = members.iter().map(subject).collect();
-    if hold {
-        return work.up(all).await;
+        let active = session.systemd().list(&[&target]).await?.first().is_some_and(UnitInfo::is_up);
+        let startable = active && process.start != Start::Manual;
+        let defined = members.iter().filter(|member| startable && member.defined).map(Member::subject);
+        Ok(defined.filter(|subject| !up.contains(subject)).collect())
     }
-    let active = work.systemd().list(&[&unit]).await?.first().is_some_and(UnitInfo::is_up);
-    if !active || process.start == Start::Manual {
-        return Ok(Vec::new());
-    }
-    let up = work.up(all.clone()).await?;
-    let defined = |subject: &Subject| members.iter().any(|member| member.defined && member.unit == subject.unit);
-    Ok(all.into_iter().filter(|subject| defined(subject) && !up.contains(subject)).collect())
 }

@@ -1,208 +1,184 @@
-//! `copse scale`: more or fewer instances of a process, and none of those that stay is touched.
+//! `copse scale`: starts or stops instances of a process, and does not touch the others.
 
 use clap::Args;
-use serde_json::json;
 
-use super::drop_in;
-use super::drop_in::Target;
-use super::transaction::Amendment;
+use super::process::{Change, Process};
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
-use crate::change::observe::members::Member;
-use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Member, Subject};
 use crate::change::plan::Action;
-use crate::change::rollout::Stop;
+use crate::cli::common::args::Json;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output;
-use crate::cli::common::output::complain;
+use crate::cli::common::message::{copse, lifetime_of_run};
+use crate::cli::common::output::counted;
+use crate::cli::common::progress::Details;
 use crate::cli::common::session;
-use crate::cli::common::session::Session;
+use crate::cli::common::session::{Session, requested};
+use crate::manager::unit::UnitInfo;
+use crate::model;
 use crate::model::{Group, Start};
 use crate::unit::name;
-use crate::unit::name::InstanceName;
+use crate::unit::name::{GroupName, InstanceName, ProcessName};
 
-/// Run so many instances of a process, until the next boot.
+/// Set the number of instances of a process until the next boot.
 ///
-/// It is a drop-in for the group file. Only the difference is started or stopped.
+/// Writes a drop-in for the group file. Only the difference is started or stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Scale {
-    /// Which process.
+    /// Process.
     #[arg(value_name = "GROUP/PROCESS")]
     name: String,
 
-    /// How many; 0 takes the process out of its group.
+    /// Number of instances; 0 takes the process out of its group.
     #[arg(value_name = "N", required_unless_present = "reset")]
     count: Option<u32>,
 
-    /// Keep it over the next boot.
+    /// Keep the number across boots.
     #[arg(long)]
     permanent: bool,
 
-    /// As many as the group file says: what `scale` said earlier is forgotten.
+    /// Return to the number in the group file, and remove the drop-ins.
     #[arg(long, conflicts_with_all = ["count", "permanent"])]
     reset: bool,
 
-    /// An object instead of what is shown.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Json,
 }
 
-/// What has to be done once the manager has read the files.
+/// What to do once the service manager has read the drop-in.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference {
     stop: Vec<Subject>,
     start: Vec<Subject>,
 }
 
-impl Scale {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        session::run(scope, self.json, async |work| match self.prepare(work) {
-            Ok((target, amendment, after)) => self.scale(work, &target, &amendment, &after).await,
-            Err(exit) => Ok(exit),
+impl Execute for Scale {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        session::run(scope, self.output.json, async |session| {
+            self.carry_out(session, &self.prepare(session)?).await?;
+            Ok(Exit::Done)
         })
     }
+}
 
-    /// Checks what was asked for, and changes nothing.
-    fn prepare(&self, work: &Session) -> Result<(Target, Amendment, Group), Exit> {
-        let target = Target::new(&self.name, work)?;
-        let directories = drop_in::directories(work)?;
-        let [lasting, passing] = target.paths("scale", &directories)?;
-        let now = work.outcome.groups.iter().find(|group| group.name == target.group);
-        let now = now.and_then(|group| group.group.as_ref()).and_then(|group| group.processes.get(&target.process));
-        if let Some(process) = now {
-            self.check(&target, process)?;
+impl Scale {
+    fn prepare(&self, session: &Session) -> Result<Change, Error> {
+        let process = Process::new(&self.name, session)?;
+        if let Some(definition) = current(session, &process.group).and_then(|group| group.processes.get(&process.name))
+        {
+            self.check(&process, definition)?;
         }
-        let amendment = Amendment::new(target.group.clone());
-        let amendment = match self.count {
-            None => amendment.remove(lasting).remove(passing),
-            Some(count) => {
-                let option = if self.permanent { " --permanent" } else { "" };
-                let text = format!(
-                    "# Made by `{} scale {} {count}{option}`.\n[process.{}]\ninstances = {count}\n",
-                    crate::cli::common::output::copse(work.scope),
-                    target.label(),
-                    target.process
-                );
-                match self.permanent {
-                    true => amendment.write(lasting, text).remove(passing),
-                    false => amendment.write(passing, text),
-                }
-            }
-        };
-        let (after, source) = drop_in::foresee(work, &directories, &amendment)?;
-        let count =
-            after.processes.get(&target.process).map(|process| process.instances.as_ref().map_or(0, |all| all.len()));
+        let text = self.count.map(|count| {
+            let option = if self.permanent { " --permanent" } else { "" };
+            let (copse, label, name) = (copse(session.scope), process.label(), &process.name);
+            format!("# Written by `{copse} scale {label} {count}{option}`.\n[process.{name}]\ninstances = {count}\n")
+        });
+        let change = process.prepare(session, "scale", text, self.permanent)?;
         match self.count {
-            Some(wanted) if count.unwrap_or(0) != wanted as usize => {
-                Err(drop_in::outvoted(&source, &target, "instances"))
-            }
-            _ => Ok((target, amendment, after)),
+            Some(wanted) if instances(&change) != wanted as usize => Err(change.overridden("instances")),
+            _ => Ok(change),
         }
     }
 
-    fn check(&self, target: &Target, process: &crate::model::Process) -> Result<(), Exit> {
-        let label = target.label();
-        match &process.instances {
-            None if self.reset => complain(format_args!("{label} has no instances: there is nothing to take back")),
-            None => complain(format_args!(
-                "{label} has no instances, and its unit would get another name: write `instances = 1` in the group file first"
-            )),
+    fn check(&self, process: &Process, definition: &model::Process) -> Result<(), Error> {
+        let label = process.label();
+        match &definition.instances {
+            None if self.reset => Err(Error::usage(format_args!("{label} has no instances, nothing to reset"))),
+            None => Err(Error::usage(format_args!("{label} has no instances, and its unit would be renamed"))
+                .help("write `instances = 1` in the group file first")),
             Some(all) if all.keys().any(|instance| !is_number(instance.as_str())) => {
-                complain(format_args!("the instances of {label} have names: write them in the group file"));
+                Err(Error::usage(format_args!("the instances of {label} have names"))
+                    .help("change `instances` in the group file"))
             }
-            Some(_) => return Ok(()),
+            Some(_) => Ok(()),
         }
-        Err(Exit::Usage)
     }
 
-    async fn scale(&self, work: &Session, target: &Target, amendment: &Amendment, after: &Group) -> Result<Exit, Stop> {
-        let unit = name::target(&target.group);
-        let wanted: Vec<String> = work.systemd().unit_property(&unit, "Wants").await?;
-        let found: Vec<String> = work.systemd().unit_property(&unit, "ConsistsOf").await?;
-        let up = work.systemd().list(&[&unit]).await?.first().is_some_and(crate::manager::unit::UnitInfo::is_up);
-        let before = work.outcome.groups.iter().find(|group| group.name == target.group);
-        let mut members = before.and_then(|group| group.group.as_ref()).map(members::members).unwrap_or_default();
-        members::with_found(&mut members, target.group.as_str(), None, &found);
-        let directories = match drop_in::directories(work) {
-            Ok(directories) => directories,
-            Err(exit) => return Ok(exit),
-        };
-        if let Err(exit) = drop_in::bring(work, &directories, amendment).await? {
-            return Ok(exit);
-        }
-        let difference = difference(target, &members, after, &wanted, up);
-        let stop = work.up(difference.stop).await?;
-        work.progress.expect(stop.iter().chain(&difference.start));
-        let done = work.asked(after, vec![(Action::Stop, stop), (Action::Start, difference.start)]).await;
-        self.tell(work, target, after, up)?;
-        done.map(|()| Exit::Done)
-    }
-
-    fn tell(&self, work: &Session, target: &Target, after: &Group, up: bool) -> Result<(), Stop> {
-        let process = after.processes.get(&target.process);
-        let count = process.map_or(0, |process| process.instances.as_ref().map_or(0, |all| all.len()));
-        work.progress.report(target.group.as_str(), &target.label(), json!({ "instances": count }))?;
-        let until = match (self.reset, self.permanent) {
-            (true, _) => ", as the group's files say".to_owned(),
+    async fn carry_out(&self, session: &Session, change: &Change) -> Result<(), Error> {
+        let Process { group, name, .. } = &change.process;
+        let target = name::target(group);
+        let wanted: Vec<String> = session.systemd().unit_property(&target, "Wants").await?;
+        let loaded: Vec<String> = session.systemd().unit_property(&target, "ConsistsOf").await?;
+        let active = session.systemd().list(&[&target]).await?.first().is_some_and(UnitInfo::is_up);
+        let mut members = current(session, group).map(members::members).unwrap_or_default();
+        members::with_found(&mut members, group.as_str(), None, &loaded);
+        change.commit(session).await?;
+        let Difference { stop, start } = difference(group, name, &members, &change.group, &wanted, active);
+        let stop = session.up(stop).await?;
+        let plan = requested(group, [(Action::Stop, stop), (Action::Start, start)]);
+        let end = session.carry_out(&plan, change.group.timeout_start.value.finite()).await;
+        let (count, label) = (instances(change), change.process.label());
+        session.progress.report(group, &label, Details::Scale { instances: count }).await?;
+        let duration = match (self.reset, self.permanent) {
+            (true, _) => ", as in the group file".to_owned(),
             (_, true) => String::new(),
-            _ => format!(" {}", crate::cli::common::output::passing(work.scope)),
+            _ => format!(" {}", lifetime_of_run(session.scope)),
         };
-        let stopped = if up { "" } else { "; the group is stopped" };
-        work.progress.note(&format!("{}: {}{until}{stopped}", target.label(), output::counted(count, "instance")));
-        Ok(())
+        let stopped = if active { "" } else { "; the group is stopped" };
+        session.progress.note(&format!("{label}: {}{duration}{stopped}", counted(count, "instance")));
+        Ok(end?)
     }
+}
+
+/// The group by its current files.
+fn current<'s>(session: &'s Session, group: &GroupName) -> Option<&'s Group> {
+    let mut files = session.outcome.groups.iter().filter(|file| file.name == *group);
+    files.next().and_then(|file| file.group.as_ref())
+}
+
+fn instances(change: &Change) -> usize {
+    let process = change.group.processes.get(&change.process.name);
+    process.and_then(|process| process.instances.as_ref()).map_or(0, |instances| instances.len())
 }
 
 fn is_number(instance: &str) -> bool {
     InstanceName::new(instance).is_some() && instance.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What is stopped and started. `members` are those before, `wanted` what the group's target wanted then, `up` whether it
-/// is active. A member that stays is in neither list, whatever it does: what an administrator stopped stays stopped. The
-/// instances of a manual process are left to who started them.
-fn difference(target: &Target, members: &[Member], after: &Group, wanted: &[String], up: bool) -> Difference {
-    let subject = |member: &Member| Subject { unit: member.unit.clone(), label: member.label.clone() };
-    let stem = name::stem(&target.group, &target.process);
-    let of_process = |member: &&Member| {
+/// What to stop and start. `members` are those before the change, and `wanted` what the target wanted then; `active` is
+/// whether it is active. A member that stays is not touched: one that the administrator stopped stays stopped. Instances
+/// of a manual process are not stopped either.
+fn difference(
+    group: &GroupName,
+    process: &ProcessName,
+    members: &[Member],
+    after: &Group,
+    wanted: &[String],
+    active: bool,
+) -> Difference {
+    let stem = name::stem(group, process);
+    let is_of_process = |member: &&Member| {
         let rest = member.unit.strip_prefix(stem.as_str());
         rest.is_some_and(|rest| rest.starts_with(['@', '.']))
-            || member.label.strip_prefix(target.process.as_str()).is_some_and(|rest| {
+            || member.label.strip_prefix(process.as_str()).is_some_and(|rest| {
                 // A socket with a name: `P-NAME.socket`, `P-NAME@I.socket`.
                 rest.starts_with('-') && member.unit.ends_with(".socket")
             })
     };
-    let now = members::members(after);
-    let stays = |member: &Member| now.iter().any(|other| other.unit == member.unit);
-    let numbered = |member: &Member| match member.unit.split_once('@').and_then(|(_, rest)| rest.rsplit_once('.')) {
-        Some((instance, _)) => is_number(instance),
-        None => true,
+    let definition = after.processes.get(process);
+    let defined = members::members(after);
+    let stays = |member: &Member| defined.iter().any(|other| other.unit == member.unit);
+    let is_numbered = |member: &Member| {
+        let instance = member.unit.split_once('@').and_then(|(_, rest)| rest.rsplit_once('.'));
+        instance.is_none_or(|(instance, _)| is_number(instance))
     };
-    let manual = after.processes.get(&target.process).is_some_and(|process| process.start == Start::Manual);
-    let stop = members
-        .iter()
-        .filter(of_process)
-        .filter(|member| !manual && !stays(member) && numbered(member))
-        .map(subject)
-        .collect();
-    let awaited = after.processes.get(&target.process).is_some_and(crate::model::Process::is_awaited);
-    let start = now
-        .iter()
-        .filter(of_process)
-        .filter(|member| up && awaited && member.kind == members::Kind::Process && !wanted.contains(&member.unit))
-        .map(subject)
-        .collect();
-    Difference { stop, start }
+    let manual = definition.is_some_and(|process| process.start == Start::Manual);
+    let stop = members.iter().filter(is_of_process);
+    let stop = stop.filter(|member| !manual && !stays(member) && is_numbered(member)).map(Member::subject).collect();
+    let awaited = definition.is_some_and(model::Process::is_awaited);
+    let new = |member: &&Member| member.kind == Kind::Process && !wanted.contains(&member.unit);
+    let start = defined.iter().filter(|_| active && awaited).filter(is_of_process).filter(new).map(Member::subject);
+    Difference { stop, start: start.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::basic::diagnostic::SourceFile;
-    use crate::change::observe::members::Kind;
     use crate::group_file::discover::Source;
-    use crate::model;
     use crate::model::Context;
-    use crate::unit::name::{GroupName, ProcessName};
 
     fn group(text: &str) -> Group {
         let file = SourceFile { path: "/etc/copse/g.toml".into(), text: text.to_owned() };
@@ -220,11 +196,11 @@ mod tests {
     }
 
     fn units(before: &Group, more: &[&str], after: &Group, up: bool) -> (Vec<String>, Vec<String>) {
-        let target = Target { group: GroupName::new("g").unwrap(), process: ProcessName::new("w").unwrap() };
+        let (group, process) = (GroupName::new("g").unwrap(), ProcessName::new("w").unwrap());
         let mut members = members::members(before);
         let wanted: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
         members.extend(more.iter().map(|unit| found(unit)));
-        let Difference { stop, start } = difference(&target, &members, after, &wanted, up);
+        let Difference { stop, start } = difference(&group, &process, &members, after, &wanted, up);
         let names = |subjects: Vec<Subject>| subjects.into_iter().map(|subject| subject.unit).collect();
         (names(stop), names(start))
     }
@@ -271,7 +247,7 @@ mod tests {
         }
     }
 
-    fn owned(words: &[&str]) -> Vec<String> {
-        words.iter().map(ToString::to_string).collect()
+    fn owned(units: &[&str]) -> Vec<String> {
+        units.iter().map(ToString::to_string).collect()
     }
 }

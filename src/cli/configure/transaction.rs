@@ -1,14 +1,15 @@
-//! A change of a group's files: seen as it would be, put in place whole, and taken back if it can't be completed.
+//! A change of a group's files: checked before it is made, and undone if it cannot be completed.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::files;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
-use crate::cli::common::output::complain;
+use crate::cli::common::error::Error;
+use crate::cli::common::message::warn;
 use crate::generator::load;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover;
@@ -16,117 +17,111 @@ use crate::group_file::discover::{Found, FoundGroup, Source};
 use crate::model::Context;
 use crate::unit::name::GroupName;
 
-/// Files of a group, as they are to be.
+/// The files of a group that change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Amendment {
+pub(super) struct Transaction {
     group: GroupName,
+    /// The new text of each, or `None` to remove it. Paths are without `$COPSE_ROOT`.
     files: Vec<(PathBuf, Option<String>)>,
 }
 
-/// Where a group's drop-in of this name stands in `directory`, one of [`Directories::groups`].
-pub(crate) fn drop_in(directory: &Path, group: &GroupName, name: &str) -> PathBuf {
+/// The path of a drop-in in `directory`, one of [`Directories::groups`].
+pub(super) fn drop_in(directory: &Path, group: &GroupName, name: &str) -> PathBuf {
     directory.join(format!("{group}.toml.d")).join(name)
 }
 
-impl Amendment {
-    /// No change yet.
-    pub(crate) fn new(group: GroupName) -> Self {
+impl Transaction {
+    pub(super) fn new(group: GroupName) -> Self {
         Self { group, files: Vec::new() }
     }
 
-    /// The file is to hold `text`. Its path is as its author knows it: a drop-in, or the group file itself.
-    pub(crate) fn write(mut self, path: PathBuf, text: String) -> Self {
+    /// Writes a drop-in, or the group file.
+    pub(super) fn write(mut self, path: PathBuf, text: String) -> Self {
         self.files.push((path, Some(text)));
         self
     }
 
-    /// The file isn't to be there; one that isn't is no mistake.
-    pub(crate) fn remove(mut self, path: PathBuf) -> Self {
+    /// Removes a file; a missing one is fine.
+    pub(super) fn remove(mut self, path: PathBuf) -> Self {
         self.files.push((path, None));
         self
     }
 
-    /// What the group comes to with the change, checked against all other groups and what is installed.
-    pub(crate) fn foresee(&self, directories: &Directories, context: &Context) -> Option<GroupOutcome> {
+    /// The group as it is going to be, checked against all others and what is installed. `None` if there is no such
+    /// group.
+    pub(super) fn preview(&self, directories: &Directories, context: &Context) -> Option<GroupOutcome> {
         let mut found = discover::find(directories);
         for (path, text) in &self.files {
-            self.amend(&mut found, directories, path, text.as_deref());
+            self.change(&mut found, directories, path, text.as_deref());
         }
         let outcome = load::resolve(found, directories, context);
         outcome.groups.into_iter().find(|outcome| outcome.name == self.group)
     }
 
-    fn amend(&self, found: &mut Found, directories: &Directories, path: &Path, text: Option<&str>) {
+    fn change(&self, found: &mut Found, directories: &Directories, path: &Path, text: Option<&str>) {
         let file = text.map(|text| Arc::new(SourceFile { path: path.to_owned(), text: text.to_owned() }));
         let group = found.groups.iter_mut().find(|group| group.name == self.group);
         let is_drop_in =
             path.parent().is_some_and(|parent| parent.extension().is_some_and(|extension| extension == "d"));
         match (group, file) {
             (Some(group), file) if is_drop_in => {
-                let Some(source) = &mut group.source else { return };
-                replace(&mut source.drop_ins, directories, path, file);
+                if let Some(source) = &mut group.source {
+                    change_drop_in(&mut source.drop_ins, directories, path, file);
+                }
             }
             (Some(group), Some(file)) => {
-                group.path = path.to_owned();
+                path.clone_into(&mut group.path);
                 if let Some(source) = &mut group.source {
                     source.file = file;
                 }
             }
             (None, Some(file)) if !is_drop_in => {
-                let source = Source { name: self.group.clone(), file, drop_ins: Vec::new() };
-                let group = FoundGroup {
-                    name: self.group.clone(),
-                    path: path.to_owned(),
-                    source: Some(source),
-                    diagnostics: Diagnostics::default(),
-                };
-                let place = found.groups.partition_point(|other| other.name < group.name);
-                found.groups.insert(place, group);
+                let name = self.group.clone();
+                let source = Some(Source { name: name.clone(), file, drop_ins: Vec::new() });
+                let index = found.groups.partition_point(|other| other.name < name);
+                let diagnostics = Diagnostics::default();
+                found.groups.insert(index, FoundGroup { name, path: path.to_owned(), source, diagnostics });
             }
             _ => {}
         }
     }
 
-    /// Puts all files in place, each whole or not at all; if one can't be, those before it are taken back.
+    /// Writes the files. If one cannot be written, none is.
     ///
     /// # Errors
-    /// The path, and what stood in the way.
-    pub(crate) fn place(&self, directories: &Directories) -> Result<Placed, (PathBuf, io::Error)> {
-        let mut placed = Placed { before: Vec::new() };
+    /// The file that cannot be written.
+    pub(super) fn commit(&self, directories: &Directories) -> Result<Committed, Error> {
+        let mut committed = Committed { before: Vec::new() };
         for (path, text) in &self.files {
             let path = directories.rooted(path);
-            let before = match fs::read(&path) {
-                Ok(bytes) => Some(bytes),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            let before = read(&path);
+            let written = before.and_then(|before| put(&path, text.as_ref().map(String::as_bytes)).map(|()| before));
+            match written {
+                Ok(before) => committed.before.push((path, before)),
                 Err(error) => {
-                    placed.take_back();
-                    return Err((path, error));
+                    committed.rollback();
+                    return Err(Error::file("write", &path, &error));
                 }
-            };
-            let done = match text {
-                Some(text) => put(&path, text.as_bytes()),
-                None => remove(&path),
-            };
-            if let Err(error) = done {
-                placed.take_back();
-                return Err((path, error));
             }
-            placed.before.push((path, before));
         }
-        Ok(placed)
+        Ok(committed)
     }
 }
 
-/// Replaces a drop-in, as [`discover::find`] would find it: of two with the same name, the one in the more important
-/// directory counts.
-fn replace(drop_ins: &mut Vec<Arc<SourceFile>>, directories: &Directories, path: &Path, file: Option<Arc<SourceFile>>) {
+/// Replaces or removes a drop-in among those of a group, as [`discover::find`] would find them: of two with the same
+/// name, the one in the more important directory is used.
+fn change_drop_in(
+    drop_ins: &mut Vec<Arc<SourceFile>>,
+    directories: &Directories,
+    path: &Path,
+    file: Option<Arc<SourceFile>>,
+) {
     let rank = |path: &Path| {
         let directory = path.parent().and_then(Path::parent);
         directories.groups.iter().position(|known| Some(known.as_path()) == directory)
     };
     let name = path.file_name();
-    let hides = |other: &SourceFile| other.path.file_name() == name && rank(&other.path) < rank(path);
-    if drop_ins.iter().any(|other| hides(other)) {
+    if drop_ins.iter().any(|other| other.path.file_name() == name && rank(&other.path) < rank(path)) {
         return;
     }
     drop_ins.retain(|other| match file {
@@ -134,97 +129,45 @@ fn replace(drop_ins: &mut Vec<Arc<SourceFile>>, directories: &Directories, path:
         None => other.path != path,
     });
     if let Some(file) = file {
-        let place = drop_ins.partition_point(|other| other.path.file_name() < name);
-        drop_ins.insert(place, file);
+        let index = drop_ins.partition_point(|other| other.path.file_name() < name);
+        drop_ins.insert(index, file);
     }
 }
 
-/// What was there before.
+/// What the files were before.
 #[derive(Debug)]
-#[must_use = "a change that isn't completed has to be taken back"]
-pub(crate) struct Placed {
+#[must_use = "roll it back if what depends on it fails"]
+pub(super) struct Committed {
     before: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
-impl Placed {
-    /// Whether a file isn't what it was.
-    pub(crate) fn changed(&self) -> bool {
+impl Committed {
+    /// Whether a file differs from what it was.
+    pub(super) fn changed(&self) -> bool {
         self.before.iter().any(|(path, before)| fs::read(path).ok() != *before)
     }
 
-    /// Puts back what was there.
-    pub(crate) fn take_back(self) {
+    /// Restores the files.
+    pub(super) fn rollback(self) {
         for (path, before) in self.before.into_iter().rev() {
-            let done = match before {
-                Some(bytes) => put(&path, &bytes),
-                None => remove(&path),
-            };
-            if let Err(error) = done {
-                complain(format_args!("`{}` can't be taken back: {error}", path.display()));
+            if let Err(error) = put(&path, before.as_deref()) {
+                warn(&format!("cannot restore `{}`: {error}", path.display()), None);
             }
         }
     }
 }
 
-/// Makes `path` a file with these bytes, in one step: whoever reads it meanwhile sees the old one or the new one. A link
-/// stays one; what it leads to is replaced. The mode of what was there is kept.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let resolved = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path)?,
-        _ => path.to_owned(),
-    };
-    let (Some(directory), Some(name)) = (resolved.parent(), resolved.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    // A group that is hidden by a link to /dev/null, for one.
-    if fs::metadata(&resolved).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::other("what is there isn't a file"));
-    }
-    make_directory(directory)?;
-    // systemd, editors and copse itself leave names alone that begin with a dot.
-    let temporary = directory.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let mode = fs::metadata(&resolved).map_or(0o644, |metadata| metadata.permissions().mode() & 0o7777);
-    let written = (|| {
-        let mut file = File::create_new(&temporary)?;
-        file.write_all(bytes)?;
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        fs::rename(&temporary, &resolved)
-    })();
-    written.inspect_err(|_| drop(fs::remove_file(&temporary)))
-}
-
-/// Makes a directory that everybody may read, whatever the umask, and those above it.
-pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = directory.parent() {
-        make_directory(parent)?;
-    }
-    match fs::create_dir(directory) {
-        Ok(()) => fs::set_permissions(directory, fs::Permissions::from_mode(0o755)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
     }
 }
 
-/// Removes a file, and a `….d` directory that is empty then.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    tidy(path);
-    Ok(())
-}
-
-/// Removes the `….d` directory that `path` is in, if nothing is.
-pub(crate) fn tidy(path: &Path) {
-    let own = path.parent().filter(|parent| parent.extension().is_some_and(|extension| extension == "d"));
-    if let Some(directory) = own {
-        // Not empty: others have something there.
-        let _ = fs::remove_dir(directory);
+fn put(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
+    match content {
+        Some(content) => files::write(path, content),
+        None => files::remove(path),
     }
 }
 
@@ -242,7 +185,7 @@ mod tests {
             let root = tempfile::tempdir().unwrap();
             let directories = Directories::new(Scope::System, Some(root.path().into()), |_| None);
             for (path, text) in files {
-                put(&directories.rooted(Path::new(path)), text.as_bytes()).unwrap();
+                files::write(&directories.rooted(Path::new(path)), text.as_bytes()).unwrap();
             }
             Self(root, directories)
         }
@@ -266,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foreseen_is_what_is_found_afterwards() {
+    fn a_preview_shows_what_is_found_after_the_commit() {
         let base = ("/etc/copse/g.toml", "[process.w]\nexec = \"/a\"\ninstances = 1\n");
         for (there, written, removed, expected) in [
             (vec![], Some("/run/copse/g.toml.d/50.toml"), None, 5),
@@ -281,15 +224,15 @@ mod tests {
             let three = scaled(3);
             let files: Vec<_> = there.iter().map(|path| (*path, three.as_str())).chain([base]).collect();
             let Root(root, directories) = Root::new(&files);
-            let mut amendment = Amendment::new(name("g"));
+            let mut transaction = Transaction::new(name("g"));
             if let Some(path) = written {
-                amendment = amendment.write(path.into(), scaled(5));
+                transaction = transaction.write(path.into(), scaled(5));
             }
             if let Some(path) = removed {
-                amendment = amendment.remove(path.into());
+                transaction = transaction.remove(path.into());
             }
-            assert_eq!(instances(amendment.foresee(&directories, &CONTEXT)), Some(expected), "{there:?} {written:?}");
-            let _ = amendment.place(&directories).unwrap();
+            assert_eq!(instances(transaction.preview(&directories, &CONTEXT)), Some(expected), "{there:?} {written:?}");
+            let _ = transaction.commit(&directories).unwrap();
             let found = load::load(&directories, &CONTEXT).groups.pop();
             assert_eq!(instances(found), Some(expected), "{there:?} {written:?}");
             drop(root);
@@ -300,38 +243,21 @@ mod tests {
     fn a_new_group_is_checked_against_the_others() {
         let root = Root::new(&[("/etc/copse/a-b.toml", "[process.c]\nexec = \"/a\"\n")]);
         let text = |process: &str| format!("[process.{process}]\nexec = \"/a\"\n");
-        let amendment = |process: &str| Amendment::new(name("a")).write("/etc/copse/a.toml".into(), text(process));
-        assert!(amendment("x").foresee(&root.1, &CONTEXT).unwrap().group.is_some());
-        let amended = Amendment::new(name("a-b-c")).write("/etc/copse/a-b-c.toml".into(), text("a-b-c"));
-        assert!(amended.foresee(&root.1, &CONTEXT).unwrap().diagnostics.has_errors());
+        let transaction = |process: &str| Transaction::new(name("a")).write("/etc/copse/a.toml".into(), text(process));
+        assert!(transaction("x").preview(&root.1, &CONTEXT).unwrap().group.is_some());
+        let transaction = Transaction::new(name("a-b-c")).write("/etc/copse/a-b-c.toml".into(), text("a-b-c"));
+        assert!(transaction.preview(&root.1, &CONTEXT).unwrap().diagnostics.has_errors());
     }
 
     #[test]
-    fn what_cannot_be_completed_is_taken_back() {
+    fn a_commit_that_fails_changes_nothing() {
         let root = Root::new(&[("/etc/copse/g.toml", "old"), ("/run/copse/x", "")]);
-        let amendment = Amendment::new(name("g"))
+        let transaction = Transaction::new(name("g"))
             .write("/etc/copse/g.toml".into(), "new".to_owned())
             .write("/etc/copse/g.toml.d/1.toml".into(), "1".to_owned())
             .write("/run/copse/x/no-directory".into(), "2".to_owned());
-        assert!(amendment.place(&root.1).is_err());
+        assert!(transaction.commit(&root.1).is_err());
         assert_eq!(root.read("/etc/copse/g.toml").as_deref(), Some("old"));
         assert!(!root.1.rooted(Path::new("/etc/copse/g.toml.d")).exists());
-    }
-
-    #[test]
-    fn a_link_stays_and_what_it_leads_to_is_replaced_with_its_mode() {
-        let root = Root::new(&[("/srv/g.toml", "old")]);
-        let real = root.1.rooted(Path::new("/srv/g.toml"));
-        fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
-        let link = root.0.path().join("link");
-        std::os::unix::fs::symlink("srv/g.toml", &link).unwrap();
-        put(&link, b"new").unwrap();
-        let device = root.0.path().join("device");
-        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
-        assert!(put(&device, b"new").is_err());
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(root.read("/srv/g.toml").as_deref(), Some("new"));
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o600);
-        assert_eq!(fs::read_dir(root.0.path().join("srv")).unwrap().count(), 1);
     }
 }

@@ -1,328 +1,301 @@
-//! `copse apply`: what `copse plan` shows, done.
+//! `copse apply`: carries out the plan that `copse plan` shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 use clap::Args;
-use serde_json::json;
 
-use super::restart::Pace;
+use super::pace::Pace;
+use crate::basic::os_error::reason;
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
 use crate::change::observe;
+use crate::change::observe::members::label;
 use crate::change::observe::{Notes, Seen};
 use crate::change::plan;
-use crate::change::plan::{Plan, Reason, render};
+use crate::change::plan::{Plan, Reason, json, render};
 use crate::change::rollout::apply::Application;
-use crate::change::rollout::journal::JournalReporter;
-use crate::change::rollout::{Failure, Rollout, Stop};
+use crate::change::rollout::{Failure, Stop};
+use crate::cli::common::args::Json;
+use crate::cli::common::error::{Error, answer};
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::groups;
+use crate::cli::common::message::copse;
 use crate::cli::common::output;
-use crate::cli::common::output::{complain, say};
+use crate::cli::common::progress::Details;
+use crate::cli::common::report::Report;
 use crate::cli::common::session;
-use crate::cli::common::session::{Session, not_allowed, said};
-use crate::cli::inspect::plan::{groups, invalid};
-use crate::generator;
+use crate::cli::common::session::Session;
 use crate::generator::load::GroupOutcome;
 use crate::group_file::discover::Source;
 use crate::manager::is_refusal;
 use crate::model;
-use crate::model::Context;
+use crate::model::{Context, Group};
 use crate::state::history::{History, StartHistory};
 use crate::state::last_apply::Applied;
 use crate::state::lock::{Lock, NoLock};
 use crate::state::pins::{Pin, Units};
+use crate::unit::name;
 use crate::unit::name::GroupName;
 
-/// Do what `copse plan` shows: bring what runs up to date with the files, one instance after the other.
+/// Apply changed group files: restart, start and stop only what `copse plan` lists, instance by instance.
 ///
-/// The first unit that doesn't get ready stops it; what wasn't come to is held at its old definition, also if it crashes,
-/// until the next apply. It never asks, and can be run again at any time, whatever interrupted it.
+/// Stops at the first unit that does not become ready. Units that were not reached stay pinned to the definition they
+/// run, also if they crash, until the next apply. It can be interrupted and run again at any time.
 #[derive(Debug, Args)]
-pub struct Apply {
-    /// Groups; all if none.
+pub(crate) struct Apply {
+    /// Groups [default: all].
     #[arg(value_name = "GROUP")]
     groups: Vec<String>,
 
-    /// Back to the last apply that was complete, whatever the files say now.
+    /// Return to the last complete apply, ignoring the current files.
     #[arg(long, requires = "groups")]
     rollback: bool,
 
-    /// Wait until no other apply of the group is at work, instead of exiting with 10.
+    /// Wait for another apply of the group to end, instead of exiting with status 10.
     #[arg(long)]
     wait: bool,
 
-    /// An object for each group, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Json,
 
     #[command(flatten)]
     pace: Pace,
 }
 
-/// A group that is applied, and what it is applied with.
-struct Subject<'w> {
-    work: &'w Session,
+/// A group, and what is applied to it.
+struct Target<'s> {
+    session: &'s Session,
     directories: Directories,
     group: GroupName,
-    /// The group's files: as they are now, or as they were.
+    /// The group's files: as they are, or with `--rollback` as they were.
     files: Option<GroupOutcome>,
     history: History,
-    before: Option<Applied>,
-    /// They are as they were.
-    back: Option<Pin>,
+    last_apply: Option<Applied>,
+    /// The earlier version that `files` are, if they are not the current ones.
+    rollback: Option<Pin>,
 }
 
-impl Apply {
-    pub fn run(self, scope: Scope) -> Exit {
-        session::run(scope, self.json, async |work| {
-            let all = match groups(&self.groups, work.systemd(), scope, &work.outcome).await {
-                Ok(all) => all,
-                Err(exit) => return Ok(exit),
-            };
+impl Execute for Apply {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        session::run(scope, self.output.json, async |session| {
             let mut exit = Exit::Done;
-            for group in all {
-                let end = match self.group(work, &group).await {
-                    Ok(end) => end,
-                    // Another group may be allowed, or be well.
-                    Err(stop) => work.stopped(&stop),
-                };
-                exit = crate::cli::common::exit::worse(exit, end);
-                if work.interrupt.asked() {
+            for group in groups::select(&self.groups, session.systemd(), scope, &session.outcome).await? {
+                // An error of one group does not affect the others.
+                let end = self.group(session, &group).await.unwrap_or_else(|error| error.report(scope));
+                exit = exit.worse(end);
+                if session.interrupt.asked() {
                     break;
                 }
             }
             Ok(exit)
         })
     }
+}
 
-    async fn group(&self, work: &Session, group: &GroupName) -> Result<Exit, Stop> {
-        let directories = Directories::from_environment(work.scope, None);
-        let own = work.outcome.groups.iter().find(|own| own.name == *group);
-        if let Some(broken) = own.filter(|own| own.group.is_none() && !self.rollback) {
-            if let Some(object) = invalid(broken, ColorChoice::Auto, self.json) {
-                print(&object)?;
+impl Apply {
+    async fn group(&self, session: &Session, group: &GroupName) -> Result<Exit, Error> {
+        let directories = Directories::from_environment(session.scope, None);
+        let file = session.outcome.groups.iter().find(|outcome| outcome.name == *group);
+        if let Some(invalid) = file.filter(|file| file.group.is_none() && !self.rollback) {
+            let errors = groups::report_invalid(invalid, &Report::default());
+            if self.output.json {
+                output::print(&(json::invalid(group.as_str(), errors) + "\n"))?;
             }
             return Ok(Exit::Invalid);
         }
-        let _lock = match self.lock(work, &directories, group).await? {
-            Ok(lock) => lock,
-            Err(exit) => return Ok(exit),
-        };
-        // Read under the lock: what another apply noted counts.
-        let mut history = StartHistory::read(&directories).map_err(|why| Stop::State(why.message))?;
-        let mut subject = Subject {
-            work,
-            before: Applied::read(&directories, group).map_err(|why| Stop::State(why.message))?,
+        let _lock = self.lock(session, &directories, group).await?;
+        // Read under the lock: another apply may have written it.
+        let mut history = StartHistory::read(&directories).map_err(|error| Error::failed(error.message))?;
+        let mut target = Target {
+            session,
+            last_apply: Applied::read(&directories, group).map_err(|error| Error::failed(error.message))?,
             directories,
             group: group.clone(),
-            files: own.cloned(),
+            files: file.cloned(),
             history: history.groups.remove(group).unwrap_or_default(),
-            back: None,
+            rollback: None,
         };
-        if self.rollback && !subject.go_back().await? {
-            complain(format_args!("nothing is known of an earlier state of `{group}` since the boot"));
-            return Ok(Exit::Failed);
+        if self.rollback && !target.roll_back().await? {
+            let why = "no earlier version recorded since boot";
+            return Err(Error::failed(format_args!("cannot roll back `{group}`: {why}")));
         }
-        self.apply(&subject).await
+        self.apply(&target).await
     }
 
-    async fn lock(
-        &self,
-        work: &Session,
-        directories: &Directories,
-        group: &GroupName,
-    ) -> Result<Result<Lock, Exit>, Stop> {
-        let taken = match self.wait {
+    async fn lock(&self, session: &Session, directories: &Directories, group: &GroupName) -> Result<Lock, Error> {
+        let lock = match self.wait {
             false => Lock::take(directories, group),
             true => tokio::select! {
-                taken = Lock::wait(directories, group) => taken,
-                () = work.interrupt.once() => return Err(Stop::Interrupted),
+                lock = Lock::wait(directories, group) => lock,
+                () = session.interrupt.once() => return Err(Stop::Interrupted.into()),
             },
         };
-        match taken {
-            Ok(lock) => Ok(Ok(lock)),
-            Err(NoLock::Held(pid)) => {
-                let who = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
-                complain(format_args!("another copse is at `{group}`{who}; `--wait` waits for it"));
-                Ok(Err(Exit::Locked))
+        lock.map_err(|error| match error {
+            NoLock::Held(pid) => {
+                let process = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
+                let message = format!("`{group}` is locked by another `copse apply`{process}");
+                Error::new(Exit::Locked, message).help("use `--wait` to wait for it")
             }
-            Err(NoLock::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Ok(Err(not_allowed(work.scope, &format!("`{group}`"), &error.to_string())))
+            NoLock::Io(error) => {
+                let denied = error.kind() == io::ErrorKind::PermissionDenied;
+                let exit = if denied { Exit::NotAllowed } else { Exit::Failed };
+                Error::new(exit, format_args!("cannot lock `{group}`: {}", reason(error)))
             }
-            Err(NoLock::Io(error)) => Err(Stop::State(format!("`{group}` can't be locked: {error}"))),
-        }
+        })
     }
 
-    async fn apply(&self, subject: &Subject<'_>) -> Result<Exit, Stop> {
-        let (work, group) = (subject.work, &subject.group);
-        let meaning = subject.files.as_ref().and_then(|files| files.group.as_ref());
-        let Some(seen) = observe::see(work.systemd(), group, meaning).await? else {
-            complain(format_args!("there is no group `{group}`"));
-            return Ok(Exit::NoSuchGroup);
+    async fn apply(&self, target: &Target<'_>) -> Result<Exit, Error> {
+        let (session, group) = (target.session, &target.group);
+        let Some(seen) = observe::see(session.systemd(), group, target.definition()).await? else {
+            return Err(Error::no_such_group(format_args!("there is no group `{group}`")));
         };
-        let context = Context { scope: work.scope, cpus: generator::cpus() };
-        let notes = Notes::read(&subject.directories, context);
-        let mut plan = observe::situation(&notes, group, subject.files.as_ref(), &seen, plan::plan);
+        let context = groups::context(session.scope);
+        let notes = Notes::read(&target.directories, context);
+        let mut plan = observe::situation(&notes, group, target.files.as_ref(), &seen, plan::plan);
         self.pace.set(&mut plan);
-        if self.rollback && subject.back.is_none() && plan.is_empty() && !subject.is_rolled_back() {
-            work.progress.note(&subject.nothing_to_go_back_to());
-            work.progress.report(group.as_str(), group.as_str(), json!({ "complete": true, "held": [] }))?;
+        if self.rollback && target.rollback.is_none() && plan.is_empty() && !target.is_rolled_back() {
+            session.progress.note(&target.nothing_to_roll_back());
+            let details = Details::Apply { complete: true, held: &[] };
+            session.progress.report(group, group.as_str(), details).await?;
             return Ok(Exit::Done);
         }
-        if subject.back.is_none() {
-            // What is about to be done ends it.
+        if target.rollback.is_none() {
+            // This apply ends the rollback.
             for note in plan.notes.iter_mut().filter(|note| *note == observe::ROLLED_BACK) {
-                *note = "the group was rolled back; from here on it is what its files say".to_owned();
+                *note = "the group was rolled back; this apply returns it to the current files".to_owned();
             }
         }
-        if !self.json {
-            work.progress.note_lines(&render::render(&plan, false, output::look(ColorChoice::Auto, work.scope)));
+        if !self.output.json {
+            session.progress.note_lines(&render::render(&plan, false, output::style(ColorChoice::Auto, session.scope)));
         }
-        work.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
-        let application = subject.application(&plan, &notes, &seen, context.cpus);
-        let record = JournalReporter::new(group, &work.progress);
-        let limit = meaning.and_then(|group| group.timeout_start.value.finite());
-        let (jobs, interrupt) = (&work.jobs, work.interrupt.clone());
-        let rollout = Rollout { jobs, tell: &record, interrupt, limit, wanted: BTreeSet::new(), hold: None };
-        let end = application.run(&rollout).await;
-        let held = end.as_ref().err().map(|(_, held)| held.as_slice()).unwrap_or_default();
-        work.progress.report(group.as_str(), group.as_str(), json!({ "complete": end.is_ok(), "held": held }))?;
-        match end {
-            Ok(()) => {
-                if subject.back.is_some() {
-                    let again = subject.command("apply");
-                    work.progress.note(&format!("{group} is rolled back, whatever its files say, until {again}"));
-                }
-                Ok(Exit::Done)
-            }
-            Err((stop, held)) => self.stopped(subject, stop, &held).await,
+        session.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
+        let application = target.application(&plan, &notes, &seen, context.cpus);
+        let limit = target.definition().and_then(|group| group.timeout_start.value.finite());
+        let end = session.rollout(group, limit, async |rollout| Ok(application.run(rollout).await)).await?;
+        let pinned = end.as_ref().err().map(|(_, pinned)| pinned.as_slice()).unwrap_or_default();
+        let details = Details::Apply { complete: end.is_ok(), held: pinned };
+        session.progress.report(group, group.as_str(), details).await?;
+        if let Err((stop, pinned)) = end {
+            return Err(self.incomplete(target, stop, &pinned).await);
         }
+        if target.rollback.is_some() {
+            let apply = target.command("apply");
+            session.progress.note(&format!("{group} is rolled back; run {apply} to return to the current files"));
+        }
+        Ok(Exit::Done)
     }
 
-    /// Says where it stopped, what is held, and how to go on.
-    async fn stopped(&self, subject: &Subject<'_>, stop: Stop, held: &[String]) -> Result<Exit, Stop> {
-        let group = &subject.group;
+    /// Where the rollout stopped, what is pinned, and how to go on.
+    async fn incomplete(&self, target: &Target<'_>, stop: Stop, pinned: &[String]) -> Error {
+        let group = &target.group;
         let why = match &stop {
             Stop::Failed(Failure { subject, what, .. }) => format!("stopped at {}: {what}", subject.label),
             Stop::Interrupted => "interrupted".to_owned(),
-            Stop::Manager(error) if !is_refusal(error) => said(error),
-            _ => return Err(stop),
+            Stop::Manager(error) if !is_refusal(error) => answer(error),
+            _ => return stop.into(),
         };
-        complain(format_args!("{group}: {why}"));
-        if !held.is_empty() {
-            let held: Vec<String> =
-                held.iter().map(|unit| crate::change::observe::members::label(group.as_str(), unit)).collect();
-            say(&format!("  held at what they run with: {}", listed(&held)));
-        }
-        let (on, back) = (subject.command("apply"), subject.command("apply --rollback"));
-        let mended = if matches!(stop, Stop::Failed(_)) { " once it is mended" } else { "" };
-        say(&match self.rollback {
-            true => format!("  to go on: {back}{mended}, or {on} for what the files say"),
-            false if subject.can_go_back().await => format!("  to go on: {on}{mended}, or {back} to go back"),
-            false => format!("  to go on: {on}{mended}"),
-        });
-        Ok(Exit::HalfWay)
+        let labels: Vec<String> = pinned.iter().map(|unit| label(group.as_str(), unit)).collect();
+        let pinned = match labels.is_empty() {
+            true => String::new(),
+            false => format!("; pinned to the definition they run: {}", labels.join(", ")),
+        };
+        let (apply, rollback) = (target.command("apply"), target.command("apply --rollback"));
+        let after = if matches!(stop, Stop::Failed(_)) { " after fixing the cause" } else { " to continue" };
+        let help = match self.rollback {
+            true => format!("run {rollback}{after}, or {apply} to return to the current files"),
+            false if target.can_roll_back().await => format!("run {apply}{after}, or {rollback} to roll back"),
+            false => format!("run {apply}{after}"),
+        };
+        Error::new(Exit::Incomplete, format_args!("{group}: {why}{pinned}")).help(help)
     }
 }
 
-/// `web@2, web@3 and web@4`
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+impl Target<'_> {
+    fn definition(&self) -> Option<&Group> {
+        self.files.as_ref().and_then(|files| files.group.as_ref())
     }
-}
 
-fn print(text: &str) -> Result<(), Stop> {
-    output::print(text).map_err(|error| Stop::State(format!("the result can't be written: {error}")))
-}
-
-impl Subject<'_> {
-    /// The files of the last complete apply, or else of the group's start, and what `"cpus"` meant in them.
+    /// The files of the last complete apply, or else of the group's start, and the value of `"cpus"` then.
     async fn earlier(&self) -> zbus::Result<Option<(Source, u32)>> {
-        let target = crate::unit::name::target(&self.group);
-        let since = self.work.systemd().unit_time(&target, "ActiveEnterTimestampMonotonic").await?;
-        let before = self.before.as_ref().map(|before| (before.source.clone(), before.cpus));
+        let target = name::target(&self.group);
+        let since = self.session.systemd().unit_time(&target, "ActiveEnterTimestampMonotonic").await?;
+        let applied = self.last_apply.as_ref().map(|applied| (applied.source.clone(), applied.cpus));
         let at_start = || {
             since.and_then(|since| self.history.in_force(since)).map(|version| (version.source.clone(), version.cpus))
         };
-        Ok(before.or_else(at_start))
+        Ok(applied.or_else(at_start))
     }
 
-    /// Whether this is what the files say now.
-    fn is_now(&self, (source, cpus): &(Source, u32)) -> bool {
+    fn is_current(&self, (source, cpus): &(Source, u32)) -> bool {
         let same = |files: &GroupOutcome| files.group.is_some() && files.source.as_ref() == Some(source);
-        self.files.as_ref().is_some_and(same) && *cpus == generator::cpus()
+        self.files.as_ref().is_some_and(same) && *cpus == groups::context(self.session.scope).cpus
     }
 
-    /// Whether there is an earlier state that isn't what the files say.
-    async fn can_go_back(&self) -> bool {
-        // Who can't tell now doesn't offer it.
-        self.earlier().await.is_ok_and(|earlier| earlier.is_some_and(|earlier| !self.is_now(&earlier)))
+    /// Whether there is an earlier version that differs from the current files. If it is unknown, there is none.
+    async fn can_roll_back(&self) -> bool {
+        self.earlier().await.is_ok_and(|earlier| earlier.is_some_and(|earlier| !self.is_current(&earlier)))
     }
 
     fn is_rolled_back(&self) -> bool {
         self.history.last().is_some_and(|last| last.pins.all().is_some())
     }
 
-    fn nothing_to_go_back_to(&self) -> String {
-        let what = if self.before.is_some() { "the last complete apply" } else { "what it was started with" };
+    fn nothing_to_roll_back(&self) -> String {
+        let earlier = if self.last_apply.is_some() { "the last complete apply" } else { "what it was started with" };
         let (group, apply) = (&self.group, self.command("apply"));
         format!(
-            "{group}: nothing to go back to: {what} is what runs, and what the files say; to change back, change the \
-             files, then {apply}"
+            "{group}: nothing to roll back: {earlier} matches the current files; to undo a change, edit them and run {apply}"
         )
     }
 
-    /// `copse apply G`, as somebody would have to write it, in backquotes.
-    fn command(&self, verb: &str) -> String {
-        format!("`{} {verb} {}`", crate::cli::common::output::copse(self.work.scope), self.group)
+    /// `copse COMMAND GROUP` in backquotes, with `--user` if needed.
+    fn command(&self, command: &str) -> String {
+        format!("`{} {command} {}`", copse(self.session.scope), self.group)
     }
 
-    /// Takes the files of the last complete apply, or else of the group's start. `false` where neither is known. Where the
-    /// files say the same, they are what is applied: nothing has to be held against them.
-    async fn go_back(&mut self) -> Result<bool, Stop> {
+    /// Takes the files of the earlier version instead of the current ones; `false` if there is none. If it does not
+    /// differ from the current ones, these are applied: nothing has to be pinned.
+    async fn roll_back(&mut self) -> Result<bool, Error> {
         let Some(earlier) = self.earlier().await? else { return Ok(false) };
-        if self.is_now(&earlier) {
+        if self.is_current(&earlier) {
             return Ok(true);
         }
         let (source, cpus) = earlier;
-        let (group, diagnostics) = model::read(&source, &Context { scope: self.work.scope, cpus });
+        let (group, diagnostics) = model::read(&source, &Context { scope: self.session.scope, cpus });
         let last = self.history.last();
-        let known = self.files.take();
         self.files = Some(GroupOutcome {
             name: self.group.clone(),
             path: source.file.path.clone(),
             group,
             static_target: last.is_some_and(|last| last.static_target),
-            foreign_target: known.as_ref().is_some_and(|known| known.foreign_target),
+            foreign_target: self.files.as_ref().is_some_and(|files| files.foreign_target),
             overrides: last.map(|last| last.overrides.clone()).unwrap_or_default(),
             diagnostics,
             source: Some(source.clone()),
         });
-        self.back = Some(Pin { source, cpus, units: Units::All });
+        self.rollback = Some(Pin { source, cpus, units: Units::All });
         Ok(true)
     }
 
     fn application<'a>(&'a self, plan: &'a Plan, notes: &Notes<'_>, seen: &Seen, cpus: u32) -> Application<'a> {
-        let meaning = self.files.as_ref().and_then(|files| files.group.as_ref());
-        let noted = |unit: &str| self.before.as_ref().and_then(|before| before.units.get(unit)?.at);
+        let applied = self.last_apply.as_ref();
+        let applied_at = |unit: &str| applied.and_then(|applied| applied.units.get(unit)?.at);
         let (mut started, mut inputs) = (BTreeMap::new(), BTreeMap::new());
         for member in &seen.members {
             let unit = &member.unit;
             if let Some(properties) = seen.properties.get(unit) {
-                started
-                    .extend(observe::started_at(member.kind, properties).max(noted(unit)).map(|at| (unit.clone(), at)));
+                let at = observe::started_at(member.kind, properties).max(applied_at(unit));
+                started.extend(at.map(|at| (unit.clone(), at)));
             }
-            let files = meaning.map(|group| notes.inputs(group, unit)).unwrap_or_default();
+            let files = self.definition().map(|group| notes.inputs(group, unit)).unwrap_or_default();
             if !files.is_empty() {
                 inputs.insert(unit.clone(), files);
             }
         }
-        // What is current was started from what is there now.
-        let changed = plan.leave.iter().filter(|leave| leave.reasons.iter().any(is_about_inputs));
+        // Units whose inputs did not change were started with the inputs as they are.
+        let changed = plan.leave.iter().filter(|skipped| skipped.reasons.iter().any(is_about_inputs));
         let changed: Vec<&str> = changed.flat_map(|leave| &leave.units).map(|subject| subject.unit.as_str()).collect();
         let current = inputs.iter().filter(|(unit, _)| !changed.contains(&unit.as_str()));
         let current = current.map(|(unit, files)| (unit.clone(), files.prints())).collect();
@@ -334,9 +307,9 @@ impl Subject<'_> {
             inputs,
             current,
             source: self.files.as_ref().and_then(|files| files.source.as_ref()),
-            cpus: self.back.as_ref().map_or(cpus, |back| back.cpus),
-            before: self.before.clone(),
-            back: self.back.clone(),
+            cpus: self.rollback.as_ref().map_or(cpus, |pin| pin.cpus),
+            before: self.last_apply.clone(),
+            back: self.rollback.clone(),
         }
     }
 }

@@ -1,46 +1,41 @@
-//! `copse kill`: a signal to processes.
+//! `copse kill`
 
 use clap::{Args, ValueEnum};
 
 use crate::basic::scope::Scope;
 use crate::basic::signal;
 use crate::change::observe::members::Kind;
-use crate::change::rollout::journal::JournalReporter;
-use crate::change::rollout::{Event, Reached, Reporter as _, Stop};
+use crate::change::rollout::{Reached, Stop};
+use crate::cli::common::args::Units;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::complain;
 use crate::cli::common::selection::Selection;
-use crate::cli::common::session;
-use crate::cli::common::session::Session;
+use crate::cli::common::session::{Access, Session, for_each, report_done};
 
-/// Send a signal to what runs of groups, or of parts of them.
+/// Send a signal to running processes.
 #[derive(Debug, Args)]
 pub(crate) struct Kill {
-    /// Groups, processes or instances of them, or units.
-    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    units: Units,
 
-    /// The signal, by name or number.
+    /// Signal, by name or number.
     #[arg(short, long, value_name = "SIGNAL", default_value = "TERM", value_parser = parse)]
     signal: i32,
 
-    /// To which processes of a unit.
+    /// Which processes of a unit get the signal.
     #[arg(long, value_enum, value_name = "WHOM", default_value = "all")]
     kill_whom: Whom,
-
-    /// An object for each name, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
 }
 
-/// `--kill-whom`, as systemctl(1) has it.
+/// As in systemctl(1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Whom {
     /// The main process.
     Main,
     /// The control process.
     Control,
-    /// All of them.
+    /// All processes.
     All,
 }
 
@@ -48,33 +43,38 @@ fn parse(text: &str) -> Result<i32, String> {
     signal::number(text).ok_or_else(|| format!("there is no signal `{text}`"))
 }
 
-impl Kill {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        session::each(scope, &self.names, self.json, async |work, chosen| self.kill(work, chosen).await)
+impl Execute for Kill {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        let Units { names, output } = &self.units;
+        for_each(scope, Access::Control, names, output.json, async |session, selection| {
+            self.kill(session, selection).await
+        })
     }
+}
 
-    async fn kill(&self, work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
-        let up = work.up(chosen.subjects(|member| member.kind != Kind::Socket && member.kind != Kind::Timer)).await?;
+impl Kill {
+    async fn kill(&self, session: &Session, selection: &Selection<'_>) -> Result<Exit, Error> {
+        let has_processes = |kind| kind != Kind::Socket && kind != Kind::Timer;
+        let up = session.up(selection.subjects(|member| has_processes(member.kind))).await?;
         if up.is_empty() {
-            complain(format_args!("nothing of `{}` runs", chosen.label()));
-            return Ok(Exit::Stopped);
+            return Err(Error::new(Exit::Stopped, format_args!("`{}` has no running process", selection.label())));
         }
         let whom = match self.kill_whom {
             Whom::Main => "main",
             Whom::Control => "control",
             Whom::All => "all",
         };
-        work.progress.expect(&up);
-        let record = JournalReporter::new(&chosen.group, &work.progress);
-        // No signal reaches what is frozen but SIGKILL, and who dies of that can't be started again.
-        work.rollout(None, &record).thaw_first(&up.iter().collect::<Vec<_>>()).await?;
-        for subject in &up {
-            let sent = work.systemd().manager().kill_unit(&subject.unit, whom, self.signal).await;
-            sent.map_err(|error| Stop::of(subject, error))?;
-            let (action, reasons, end) =
-                ("kill", &[crate::change::plan::Reason::Asked], Ok(Reached::Signalled(self.signal)));
-            record.tell(&Event::Ends { action, subject, reasons, end });
-        }
-        Ok(Exit::Done)
+        session.progress.expect(&up);
+        let send = session.rollout(&selection.group, None, async |rollout| {
+            // A frozen process gets no signal but SIGKILL, and if that ends it, it cannot be started again.
+            rollout.thaw_first(&up.iter().collect::<Vec<_>>()).await?;
+            for subject in &up {
+                let sent = session.systemd().manager().kill_unit(&subject.unit, whom, self.signal).await;
+                sent.map_err(|error| Stop::of(subject, error))?;
+                report_done(rollout, "kill", subject, Reached::Signalled(self.signal));
+            }
+            Ok(Exit::Done)
+        });
+        Ok(send.await?)
     }
 }

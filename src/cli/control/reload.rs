@@ -1,62 +1,52 @@
-//! `copse reload`: the processes read their configuration again, and none restarts.
+//! `copse reload`
 
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::observe::members::Kind;
-use crate::change::observe::members::Subject;
+use crate::change::observe::members::{Kind, Subject};
 use crate::change::plan::Action;
-use crate::change::rollout::Stop;
+use crate::cli::common::args::Units;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::complain;
 use crate::cli::common::selection::Selection;
-use crate::cli::common::session;
-use crate::cli::common::session::Session;
+use crate::cli::common::session::{Access, Session, for_each, requested};
 
-/// Reload what runs of groups, or of parts of them; a setup step runs again.
+/// Reload the configuration of running processes; named setup steps run again.
 #[derive(Debug, Args)]
 pub(crate) struct Reload {
-    /// Groups, processes or instances of them, or units.
-    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
-    names: Vec<String>,
-
-    /// An object for each name, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    units: Units,
 }
 
-impl Reload {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        session::each_known(scope, &self.names, self.json, reload)
+impl Execute for Reload {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        for_each(scope, Access::ControlByKind, &self.units.names, self.units.output.json, reload)
     }
 }
 
-async fn reload(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
-    // A group's steps are run again by name only.
-    let meant =
-        chosen.subjects(|member| member.kind == Kind::Process || (member.kind == Kind::Setup && chosen.part.is_some()));
+async fn reload(session: &Session, selection: &Selection<'_>) -> Result<Exit, Error> {
+    let named = selection.part.is_some();
+    let candidates = selection.subjects(|member| member.kind == Kind::Process || member.kind == Kind::Setup && named);
+    let up = session.up(candidates).await?;
     let (mut able, mut unable) = (Vec::new(), Vec::new());
-    for subject in work.unmasked(chosen, work.up(meant).await?).await? {
-        match work.systemd().unit_property(&subject.unit, "CanReload").await? {
+    for subject in session.unmasked(&selection.group, up).await? {
+        match session.systemd().unit_property(&subject.unit, "CanReload").await? {
             true => able.push(subject),
             false => unable.push(subject),
         }
     }
-    let names =
-        |subjects: &[Subject]| subjects.iter().map(|subject| subject.label.clone()).collect::<Vec<_>>().join(", ");
+    let labels =
+        |subjects: &[Subject]| subjects.iter().map(|subject| subject.label.as_str()).collect::<Vec<_>>().join(", ");
+    if able.is_empty() && unable.is_empty() {
+        return Err(Error::new(Exit::Stopped, format_args!("`{}` has no running process", selection.label())));
+    }
     if able.is_empty() {
-        complain(format_args!(
-            "{}",
-            match unable.is_empty() {
-                true => format!("nothing of `{}` runs", chosen.label()),
-                false => format!("{} can't reload: there is no `exec-reload`", names(&unable)),
-            }
-        ));
-        return Ok(if unable.is_empty() { Exit::Stopped } else { Exit::Failed });
+        return Err(Error::failed(format_args!("cannot reload {}: there is no `exec-reload`", labels(&unable))));
     }
     if !unable.is_empty() {
-        work.progress.note(&format!("left alone, without `exec-reload`: {}", names(&unable)));
+        session.progress.note(&format!("not reloaded, without `exec-reload`: {}", labels(&unable)));
     }
-    work.carry_out(chosen, &chosen.plan(Action::Reload, able)).await?;
+    session.carry_out(&requested(&selection.group, [(Action::Reload, able)]), selection.limit()).await?;
     Ok(Exit::Done)
 }

@@ -1,63 +1,56 @@
-//! `copse reset-failed`: failures are forgotten, and with them how often something was started.
+//! `copse reset-failed`
 
 use clap::Args;
 
 use crate::basic::scope::Scope;
 use crate::change::observe::members::Subject;
-use crate::change::plan::Reason;
-use crate::change::rollout::journal::JournalReporter;
-use crate::change::rollout::{Event, Reached, Reporter as _, Stop};
+use crate::change::rollout::{Reached, Stop};
+use crate::cli::common::args::Units;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::selection::Selection;
-use crate::cli::common::session;
-use crate::cli::common::session::Session;
+use crate::cli::common::session::{Access, Session, for_each, report_done};
 use crate::manager::is_unknown;
 use crate::manager::state::{ActiveState, LoadState};
 use crate::unit::name;
 
-/// Forget the failures of groups, or of parts of them, and how often they were started.
+/// Reset the failed state and the start counters of groups, or parts of groups.
 #[derive(Debug, Args)]
 pub(crate) struct ResetFailed {
-    /// Groups, processes or instances of them, or units.
-    #[arg(value_name = "GROUP[/PROCESS[@INSTANCE]]", required = true)]
-    names: Vec<String>,
-
-    /// An object for each name, on a line of its own, instead of what is shown.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    units: Units,
 }
 
-impl ResetFailed {
-    pub(crate) fn run(self, scope: Scope) -> Exit {
-        session::each(scope, &self.names, self.json, reset)
+impl Execute for ResetFailed {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        for_each(scope, Access::Control, &self.units.names, self.units.output.json, reset)
     }
 }
 
-async fn reset(work: &Session, chosen: &Selection<'_>) -> Result<Exit, Stop> {
-    let mut meant = chosen.subjects(|_| true);
-    if chosen.part.is_none() {
-        // The gate; and what told that the file is invalid, which nobody starts again once that is mended or removed.
-        let own = ["ready", "invalid"].map(|kind| name::own(kind, &chosen.group));
-        meant.extend(own.map(|unit| Subject { label: unit.clone(), unit }));
+async fn reset(session: &Session, selection: &Selection<'_>) -> Result<Exit, Error> {
+    let mut subjects = selection.subjects(|_| true);
+    if selection.part.is_none() {
+        // The gate; and the unit that reported an invalid group file, which nothing starts once that is repaired.
+        let own = ["ready", "invalid"].map(|kind| name::own(kind, &selection.group));
+        subjects.extend(own.map(|unit| Subject { label: unit.clone(), unit }));
     }
-    let names: Vec<&str> = meant.iter().map(|subject| subject.unit.as_str()).collect();
-    work.progress.expect(&meant);
-    let record = JournalReporter::new(&chosen.group, &work.progress);
-    for (subject, row) in meant.iter().zip(work.systemd().list(&names).await?) {
-        // What is up keeps its counter of restarts; a mask or a bad file holds nothing to forget.
-        if row.is_up() || row.load != LoadState::Loaded {
-            continue;
+    session.progress.expect(&subjects);
+    let rows = session.list(subjects).await?;
+    let reset = session.rollout(&selection.group, None, async |rollout| {
+        // Running units keep their restart counter; masked and broken units have nothing to reset.
+        for (subject, row) in rows.iter().filter(|(_, row)| !row.is_up() && row.load == LoadState::Loaded) {
+            let unit = &*subject.unit;
+            match session.systemd().ask(|manager| async move { manager.reset_failed_unit_and_wait(unit).await }).await {
+                // It was unloaded meanwhile.
+                Err(error) if is_unknown(&error) => continue,
+                other => other.map_err(|error| Stop::of(subject, error))?,
+            }
+            if row.active == ActiveState::Failed {
+                report_done(rollout, "reset", subject, Reached::Forgotten);
+            }
         }
-        let unit = &*subject.unit;
-        match work.systemd().ask(|manager| async move { manager.reset_failed_unit_and_wait(unit).await }).await {
-            // Nothing is remembered of what isn't loaded.
-            Err(error) if is_unknown(&error) => continue,
-            other => other.map_err(|error| Stop::of(subject, error))?,
-        }
-        if row.active == ActiveState::Failed {
-            let end = Ok(Reached::Forgotten);
-            record.tell(&Event::Ends { action: "reset", subject, reasons: &[Reason::Asked], end });
-        }
-    }
-    Ok(Exit::Done)
+        Ok(Exit::Done)
+    });
+    Ok(reset.await?)
 }

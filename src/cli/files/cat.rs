@@ -8,10 +8,11 @@ use clap::Args;
 use crate::basic::diagnostic::one_line;
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::load::{load, unknown};
+use crate::cli::common::groups::{load, unknown};
 use crate::cli::common::output;
-use crate::cli::common::output::complain;
 use crate::cli::common::selector::Selector;
 use crate::generate;
 use crate::generator::load::GroupOutcome;
@@ -26,15 +27,14 @@ pub struct Cat {
     name: String,
 }
 
-impl Cat {
+impl Execute for Cat {
     /// Prints the group's files, each below a line with its path, and leaves the units to `systemctl cat`: it knows
     /// what was loaded from where, and says when that isn't what is on the disk any more.
-    pub fn run(self, scope: Scope) -> Exit {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let (_, outcome) = load(scope);
         let named = Selector::new(&self.name, &outcome.groups);
         let Some(found) = outcome.groups.iter().find(|group| group.name.as_str() == named.group) else {
-            unknown(&named, &outcome);
-            return Exit::NoSuchGroup;
+            return Err(unknown(&named, &outcome));
         };
         let units = match &found.group {
             Some(group) => of_group(group, &named),
@@ -42,23 +42,16 @@ impl Cat {
             None => vec![name::target(&found.name), name::own("invalid", &found.name)],
         };
         if units.is_empty() {
-            unknown(&named, &outcome);
-            return Exit::NoSuchGroup;
+            return Err(unknown(&named, &outcome));
         }
-        if let Err(error) = output::print(&files(found)) {
-            complain(format_args!("the files can't be written: {error}"));
-            return Exit::Failed;
-        }
+        output::print(&files(found))?;
         let mut systemctl = Command::new("systemctl");
         systemctl.args((scope == Scope::User).then_some("--user")).args(["--no-pager", "cat", "--"]).args(units);
         match systemctl.status() {
-            Ok(status) if status.success() => Exit::Done,
+            Ok(status) if status.success() => Ok(Exit::Done),
             // It has said why.
-            Ok(_) => Exit::Failed,
-            Err(error) => {
-                complain(format_args!("systemctl can't be run: {error}"));
-                Exit::Failed
-            }
+            Ok(_) => Ok(Exit::Failed),
+            Err(error) => Err(Error::cannot("run systemctl", error)),
         }
     }
 }
@@ -81,7 +74,7 @@ fn of_group(group: &Group, named: &Selector) -> Vec<String> {
     if named.part.is_some() {
         let mut units: Vec<String> = members::members(group)
             .into_iter()
-            .filter(|member| named.means(&member.label))
+            .filter(|member| named.matches(&member.label))
             .map(|member| if named.is_instance() { member.unit } else { file_of(group, member.unit) })
             .collect();
         units.dedup();

@@ -9,11 +9,14 @@ use clap::Args;
 
 use crate::basic::diagnostic::Diagnostic;
 use crate::basic::scope::Scope;
-use crate::cli::common::args::{Input, Loaded};
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::groups::warn_no_groups;
+use crate::cli::common::input::{Input, Loaded};
 use crate::cli::common::output;
-use crate::cli::common::output::complain;
-use crate::cli::common::output::{Counts, Format, Report, counted};
+use crate::cli::common::output::counted;
+use crate::cli::common::report::{Counts, Format, Report};
 use crate::generator::load::Outcome;
 
 /// Say everything that is wrong with group files.
@@ -30,27 +33,24 @@ pub struct Check {
     report: Report,
 }
 
-impl Check {
+impl Execute for Check {
     /// Prints all diagnostics on the standard output and, for people, a closing line on the standard error.
-    pub fn run(self, scope: Scope) -> Exit {
-        let mut loaded = match self.input.load(scope, &self.groups) {
-            Ok(loaded) => loaded,
-            Err(exit) => return exit,
-        };
-        if loaded.is_here() {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        let mut loaded = self.input.load(scope, &self.groups)?;
+        if loaded.is_installed {
             look_for(&mut loaded.outcome, &missing::ThisMachine);
         }
         let all: Vec<&Diagnostic> = loaded.outcome.diagnostics().collect();
-        if let Err(error) = output::print(&self.report.text(all.iter().copied(), &stdout())) {
-            complain(format_args!("the diagnostics can't be written: {error}"));
-            return Exit::Failed;
-        }
-        if self.report.format == Format::Auto || left_out(&loaded) > 0 {
+        output::print(&self.report.text(all.iter().copied(), &stdout()))?;
+        let Outcome { groups, diagnostics } = &loaded.outcome;
+        if self.report.format == Format::Auto && groups.is_empty() && diagnostics.is_empty() {
+            warn_no_groups(&loaded.directories);
+        } else if self.report.format == Format::Auto || left_out(&loaded) > 0 {
             use std::io::Write as _;
             let gap = if all.is_empty() { "" } else { "\n" };
             let _ = writeln!(stderr(), "{gap}{}", summary(&loaded));
         }
-        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+        Ok(if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done })
     }
 }
 
@@ -73,14 +73,13 @@ fn left_out(loaded: &Loaded) -> usize {
 
 /// `2 errors, 1 warning in 1 of 3 groups`
 fn summary(loaded: &Loaded) -> String {
-    let Outcome { groups, diagnostics } = &loaded.outcome;
+    let groups = &loaded.outcome.groups;
     let counts = Counts::of(loaded.outcome.diagnostics());
     let concerned = groups.iter().filter(|group| !group.diagnostics.is_empty()).count();
     let all = groups.len();
     let left_out = left_out(loaded);
     let counts = if left_out > 0 { format!("{counts}, {left_out} more") } else { counts.to_string() };
     match (concerned, all) {
-        (0, 0) if diagnostics.is_empty() => crate::cli::common::load::no_groups(&loaded.directories),
         (0, _) => format!("{}: {counts}", counted(all, "group")),
         _ => format!("{counts} in {concerned} of {}", counted(all, "group")),
     }

@@ -1,17 +1,19 @@
 //! `copse compile`: units that a package ships, so that nothing has to be generated where they run.
 
 use std::collections::BTreeSet;
-use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::output_directory;
 use crate::basic::scope::{Directories, NOTIFY_PROGRAM, Scope};
-use crate::cli::common::args::{say_left_out, systemd_version};
+use crate::cli::common::args::systemd_version;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::complain;
-use crate::cli::common::output::{Report, counted};
+use crate::cli::common::input::add_unsupported;
+use crate::cli::common::output::counted;
+use crate::cli::common::report::Report;
 use crate::generate;
 use crate::generator::load;
 use crate::generator::load::Outcome;
@@ -51,21 +53,19 @@ pub struct Compile {
     report: Report,
 }
 
-impl Compile {
+impl Execute for Compile {
     /// Writes the units of all files, or nothing if one of them has an error.
-    pub fn run(self, scope: Scope) -> Exit {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let systemd = self.systemd_version.map_or(Systemd::NEWEST, |version| Systemd { version });
         let mut outcome = self.load(scope, self.cpus.unwrap_or(1));
         let asks_for_cpus = self.cpus.is_none() && !self.only_target && outcome != self.load(scope, 2);
-        say_left_out(&mut outcome, systemd);
-        let said = self.report.text(outcome.diagnostics(), &stderr());
-        let _ = stderr().write_all(said.as_bytes());
+        add_unsupported(&mut outcome, systemd);
+        self.report.print(outcome.diagnostics());
         if outcome.has_errors() {
-            return Exit::Invalid;
+            return Ok(Exit::Invalid);
         }
         if asks_for_cpus {
-            complain(format_args!("`instances = \"cpus\"` isn't known here: say how many with `--cpus N`"));
-            return Exit::Usage;
+            return Err(Error::usage("`instances = \"cpus\"` isn't known here").help("say how many with `--cpus N`"));
         }
         let mut tree = UnitTree::default();
         for group in outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
@@ -77,16 +77,15 @@ impl Compile {
         }
         let names: Vec<String> =
             self.files.iter().filter_map(|file| Some(file.file_name()?.display().to_string())).collect();
-        if let Err(why) = output_directory::write(&self.output, &tree, Some(&names)) {
-            complain(format_args!("{why}"));
-            return Exit::Failed;
-        }
+        output_directory::write(&self.output, &tree, Some(&names)).map_err(Error::failed)?;
         if !self.only_target {
             eprintln!("{}", summary(&tree));
         }
-        Exit::Done
+        Ok(Exit::Done)
     }
+}
 
+impl Compile {
     /// The groups. What is installed on this machine doesn't matter.
     fn load(&self, scope: Scope, cpus: u32) -> Outcome {
         let paths: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();

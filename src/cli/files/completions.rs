@@ -13,10 +13,11 @@ use crate::basic::diagnostic::Code;
 use crate::basic::scope::Scope;
 use crate::basic::signal;
 use crate::change::observe::members;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::load::load;
+use crate::cli::common::groups::load;
 use crate::cli::common::output;
-use crate::cli::common::output::complain;
 
 /// Set where a shell asks for candidates; its value is the shell.
 const VARIABLE: &str = "COPSE_COMPLETE";
@@ -39,9 +40,9 @@ enum Shell {
     Zsh,
 }
 
-impl Completions {
+impl Execute for Completions {
     /// Prints the script.
-    pub fn run(self) -> Exit {
+    fn execute(self, _scope: Scope) -> Result<Exit, Error> {
         let mut script = Vec::new();
         let written = match self.shell {
             Shell::Bash => {
@@ -53,13 +54,9 @@ impl Completions {
                 .write_registration(VARIABLE, "copse", "copse", "copse", &mut script)
                 .map(|()| script = also_autoloaded(&script)),
         };
-        match written.and_then(|()| output::print(&String::from_utf8_lossy(&script))) {
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                complain(format_args!("the script can't be written: {error}"));
-                Exit::Failed
-            }
-        }
+        written.map_err(|error| Error::cannot("write the script", error))?;
+        output::print(&String::from_utf8_lossy(&script))?;
+        Ok(Exit::Done)
     }
 }
 

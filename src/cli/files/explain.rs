@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use crate::basic::diagnostic::Code;
+use crate::basic::scope::Scope;
 use crate::basic::suggest;
 use crate::basic::terminal::wrap;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
-use crate::cli::common::output::complain;
 use crate::cli::common::output::print;
 
 /// Say what the code of a diagnostic means, and what to do.
@@ -20,28 +22,21 @@ pub struct Explain {
     code: Option<String>,
 }
 
-impl Explain {
+impl Execute for Explain {
     /// Prints one explanation, or the list of all codes.
-    pub fn run(self) -> Exit {
+    fn execute(self, _scope: Scope) -> Result<Exit, Error> {
         let text = match &self.code {
             None => list(),
             Some(word) => match Code::ALL.iter().find(|code| code.text() == word) {
                 Some(code) => explanation(*code),
                 None => {
                     let near = suggest::nearest(word, Code::ALL.iter().map(|code| code.text()));
-                    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                    complain(format_args!("there is no code `{word}`{hint}"));
-                    return Exit::Usage;
+                    return Err(Error::usage(format_args!("there is no code `{word}`")).did_you_mean(near));
                 }
             },
         };
-        match print(&text) {
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                complain(format_args!("the explanation can't be written: {error}"));
-                Exit::Failed
-            }
-        }
+        print(&text)?;
+        Ok(Exit::Done)
     }
 }
 

@@ -2,18 +2,18 @@
 
 mod picture;
 
-use std::io::stderr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use self::picture::Picture;
 use crate::basic::scope::Scope;
-use crate::cli::common::args::Input;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::input::Input;
 use crate::cli::common::output;
-use crate::cli::common::output::Report;
-use crate::cli::common::output::complain;
+use crate::cli::common::report::Report;
 
 /// Draw a group: what starts what, who waits for whom.
 #[derive(Debug, Args)]
@@ -37,15 +37,11 @@ pub struct Graph {
     report: Report,
 }
 
-impl Graph {
+impl Execute for Graph {
     /// Prints the picture's text.
-    pub fn run(self, scope: Scope) -> Exit {
-        let loaded = match self.input.load(scope, std::slice::from_ref(&self.group)) {
-            Ok(loaded) => loaded,
-            Err(exit) => return exit,
-        };
-        let said = self.report.text(loaded.outcome.diagnostics(), &stderr());
-        let _ = std::io::Write::write_all(&mut stderr(), said.as_bytes());
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        let loaded = self.input.load(scope, std::slice::from_ref(&self.group))?;
+        self.report.print(loaded.outcome.diagnostics());
         let groups = loaded.outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref());
         let text: String = groups
             .map(|group| {
@@ -53,10 +49,7 @@ impl Graph {
                 if self.mermaid { picture.mermaid() } else { picture.dot() }
             })
             .collect();
-        if let Err(error) = output::print(&text) {
-            complain(format_args!("the picture can't be written: {error}"));
-            return Exit::Failed;
-        }
-        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+        output::print(&text)?;
+        Ok(if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done })
     }
 }

@@ -2,17 +2,18 @@
 
 mod rule;
 
-use std::io::stderr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::cli::common::args::Input;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::input::Input;
+use crate::cli::common::message::warn;
 use crate::cli::common::output;
-use crate::cli::common::output::Report;
-use crate::cli::common::output::complain;
+use crate::cli::common::report::Report;
 use crate::model::Group;
 
 /// Where polkit(8) finds rules.
@@ -56,41 +57,30 @@ pub struct Polkit {
     report: Report,
 }
 
-impl Polkit {
+impl Execute for Polkit {
     /// Prints the rule on the standard output; nothing where no process has `controls`, which is said.
-    pub fn run(self, scope: Scope) -> Exit {
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
         if scope == Scope::User {
-            complain(format_args!("a user's own service manager asks polkit nothing: there is no rule to print"));
-            return Exit::Usage;
+            return Err(Error::usage("a user's own service manager asks polkit nothing: there is no rule to print"));
         }
-        let loaded = match self.input.load(scope, std::slice::from_ref(&self.group)) {
-            Ok(loaded) => loaded,
-            Err(exit) => return exit,
-        };
-        let said = self.report.text(loaded.outcome.diagnostics(), &stderr());
-        let _ = std::io::Write::write_all(&mut stderr(), said.as_bytes());
+        let loaded = self.input.load(scope, std::slice::from_ref(&self.group))?;
+        self.report.print(loaded.outcome.diagnostics());
         let mut text = String::new();
         for group in loaded.outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
             let grants = rule::grants(group);
             if grants.is_empty() {
-                complain(format_args!(
-                    "no process of group `{}` has `controls`: there is no rule to print",
-                    group.name
-                ));
+                warn(&format!("no process of group `{}` has `controls`: there is no rule to print", group.name), None);
                 continue;
             }
             for number in grants.iter().filter(|grant| grant.user.bytes().all(|byte| byte.is_ascii_digit())) {
-                complain(format_args!(
-                    "polkit knows users by name: if user `{}` has one, write that in the group file",
-                    number.user
-                ));
+                let user = &number.user;
+                let text =
+                    format!("polkit knows users by name: if user `{user}` has one, write that in the group file");
+                warn(&text, None);
             }
             text.push_str(&rule::render(group, &grants));
         }
-        if let Err(error) = output::print(&text) {
-            complain(format_args!("the rule can't be written: {error}"));
-            return Exit::Failed;
-        }
-        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+        output::print(&text)?;
+        Ok(if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done })
     }
 }

@@ -1,18 +1,18 @@
 //! `copse render`: the units that the generator would write.
 
 use std::fmt::Write as _;
-use std::io::stderr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::output_directory;
 use crate::basic::scope::Scope;
-use crate::cli::common::args::{Input, Loaded};
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::input::{Input, Loaded};
 use crate::cli::common::output;
-use crate::cli::common::output::Report;
-use crate::cli::common::output::complain;
+use crate::cli::common::report::Report;
 use crate::generate;
 use crate::generate::Options;
 use crate::generator::load::Outcome;
@@ -36,29 +36,21 @@ pub struct Render {
     report: Report,
 }
 
-impl Render {
+impl Execute for Render {
     /// Prints the units, or writes them; diagnostics go to the standard error. A group with an error has no units;
     /// the others' are shown all the same.
-    pub fn run(self, scope: Scope) -> Exit {
-        let loaded = match self.input.load(scope, self.group.as_slice()) {
-            Ok(loaded) => loaded,
-            Err(exit) => return exit,
-        };
-        let said = self.report.text(loaded.outcome.diagnostics(), &stderr());
-        let _ = std::io::Write::write_all(&mut stderr(), said.as_bytes());
+    fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        let loaded = self.input.load(scope, self.group.as_slice())?;
+        self.report.print(loaded.outcome.diagnostics());
         let tree = units(&loaded);
-        let done = match &self.output {
-            None => output::print(&listing(&loaded, &tree)).map_err(|error| error.to_string()),
+        match &self.output {
+            None => output::print(&listing(&loaded, &tree))?,
             Some(directory) => {
                 let files = self.group.is_some().then(|| files(&loaded.outcome));
-                output_directory::write(directory, &tree, files.as_deref())
+                output_directory::write(directory, &tree, files.as_deref()).map_err(Error::failed)?;
             }
-        };
-        if let Err(why) = done {
-            complain(format_args!("{why}"));
-            return Exit::Failed;
         }
-        if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done }
+        Ok(if loaded.outcome.has_errors() { Exit::Invalid } else { Exit::Done })
     }
 }
 

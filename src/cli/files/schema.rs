@@ -2,24 +2,21 @@
 
 use clap::Args;
 
+use crate::basic::scope::Scope;
+use crate::cli::common::error::Error;
+use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
-use crate::cli::common::output::complain;
 use crate::model::schema;
 
 /// Print the JSON Schema of group files, for editors.
 #[derive(Debug, Args)]
 pub struct Schema {}
 
-impl Schema {
+impl Execute for Schema {
     /// Prints it on the standard output.
-    pub fn run(self) -> Exit {
-        match output::print(&schema::text()) {
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                complain(format_args!("the schema can't be written: {error}"));
-                Exit::Failed
-            }
-        }
+    fn execute(self, _scope: Scope) -> Result<Exit, Error> {
+        output::print(&schema::text())?;
+        Ok(Exit::Done)
     }
 }

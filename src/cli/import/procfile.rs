@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Exit, Output, complain, create, next, read};
+use super::{Error, Exit, Output, create, next, read};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
 use crate::basic::suggest;
@@ -50,22 +50,18 @@ pub struct Procfile {
 
 impl Procfile {
     /// Reads all files, and writes the group file.
-    pub fn run(self, scope: Scope) -> Exit {
+    pub fn run(self, scope: Scope) -> Result<Exit, Error> {
         let mut diagnostics = Diagnostics::default();
         let (file, variables) = match self.read(&mut diagnostics) {
             Ok(read) => read,
-            Err(why) => return self.output.refuse(&why),
+            Err(why) => return Ok(self.output.refuse(&why)),
         };
         let (entries, said) = procfile::read(&file);
         diagnostics.extend(said);
-        match self.import(scope, &file, &entries, variables, &mut diagnostics) {
-            Ok((text, group)) => {
-                diagnostics.sort();
-                let summary = format!("{} in group `{group}`", file.path.display());
-                self.output.finish(text.as_deref(), &diagnostics, &summary, &next(scope, &group, &[]))
-            }
-            Err(exit) => exit,
-        }
+        let (text, group) = self.import(scope, &file, &entries, variables, &mut diagnostics)?;
+        diagnostics.sort();
+        let summary = format!("{} in group `{group}`", file.path.display());
+        self.output.finish(text.as_deref(), &diagnostics, &summary, &next(scope, &group, &[]))
     }
 
     /// The Procfile, and the variables of the `.env` files.
@@ -93,20 +89,18 @@ impl Procfile {
         entries: &[ProcfileLine],
         mut variables: Vec<Variable>,
         diagnostics: &mut Diagnostics,
-    ) -> Result<(Option<String>, GroupName), Exit> {
+    ) -> Result<(Option<String>, GroupName), Error> {
         let formation = self.formation.clone().unwrap_or_default();
         let names = || entries.iter().map(|entry| entry.name.as_str());
         if let Some(unknown) = formation.unknown(names()) {
             let near = suggest::nearest(unknown, names());
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            complain(format_args!("{} has no process `{unknown}`{hint}", file.path.display()));
-            return Err(Exit::Usage);
+            let message = format!("{} has no process `{unknown}`", file.path.display());
+            return Err(Error::usage(message).did_you_mean(near));
         }
         let port = match (self.port, procfile::first_port(&variables)) {
             (Some(port), _) | (None, Ok(port)) => port,
             (None, Err(text)) => {
-                complain(format_args!("`PORT={text}` isn't a port; help: say one with `--port`"));
-                return Err(Exit::Usage);
+                return Err(Error::usage(format_args!("`PORT={text}` isn't a port")).help("say one with `--port`"));
             }
         };
         variables.retain(|variable| variable.name != "PORT");
@@ -145,11 +139,10 @@ impl Procfile {
     }
 
     /// Writes the variables to the file that is to have them.
-    fn written(&self, variables: &[Variable]) -> Result<Option<&Path>, Exit> {
+    fn written(&self, variables: &[Variable]) -> Result<Option<&Path>, Error> {
         let Some(path) = self.env_file_path.as_deref() else { return Ok(None) };
         if !path.is_absolute() {
-            complain(format_args!("`--env-file-path {}` isn't an absolute path", path.display()));
-            return Err(Exit::Usage);
+            return Err(Error::usage(format_args!("`--env-file-path {}` isn't an absolute path", path.display())));
         }
         let pairs = variables.iter().map(|variable| (variable.name.as_str(), variable.value.as_str()));
         let text = environment_file::text(pairs);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use glob::MatchOptions;
 
-use super::{Exit, Output, next, read};
+use super::{Error, Exit, Output, next, read};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
 use crate::import::dotenv;
@@ -42,14 +42,14 @@ pub struct Supervisord {
 
 impl Supervisord {
     /// Reads all files, and writes the group file.
-    pub fn run(self, scope: Scope) -> Exit {
+    pub fn run(self, scope: Scope) -> Result<Exit, Error> {
         if self.explain {
-            return super::print(&explanation());
+            return super::output::print(&explanation()).map(|()| Exit::Done);
         }
         let mut diagnostics = Diagnostics::default();
         let (files, environment) = match (self.read_files(), self.environment(&mut diagnostics)) {
             (Ok(files), Ok(environment)) => (files, environment),
-            (Err(why), _) | (_, Err(why)) => return self.output.refuse(&why),
+            (Err(why), _) | (_, Err(why)) => return Ok(self.output.refuse(&why)),
         };
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         let group = self.output.group(self.files.first().map(PathBuf::as_path));

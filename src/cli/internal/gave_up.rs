@@ -1,93 +1,82 @@
-//! `copse internal gave-up`: `failure-policy = "stop"`. Judges one failed unit; if systemd gave it up, stops
-//! its group, and marks the group as failed.
+//! `copse internal gave-up`: `failure-policy = "stop"`. Checks whether a unit failed permanently, and then stops its group
+//! and marks it as failed.
 
 use std::time::Duration;
 
 use crate::basic::scope::Scope;
+use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::sd_daemon::{Level, line};
+use crate::cli::common::journal::priority::{Priority, log};
+use crate::cli::common::message::systemctl;
+use crate::manager::Connected;
 use crate::manager::gave_up::{Diagnosis, diagnose};
 use crate::manager::properties::Properties;
 use crate::manager::state::UnitResult;
-use crate::manager::{Connected, connect};
 
-/// Between two looks at a unit that seems given up. Somebody may be between `systemctl stop` and
-/// `systemctl start`, and a whole group is at stake.
-const SECOND_THOUGHT: Duration = Duration::from_millis(100);
+/// Before a group is stopped, the unit is looked at again after this time: it may be between `systemctl stop` and
+/// `systemctl start`.
+const CONFIRM: Duration = Duration::from_millis(100);
 
-/// How long a restart is waited for. One that takes longer to come meets a program that is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a restart is waited for. After a longer one, this program runs again.
+const RESTART_MAX: Duration = Duration::from_secs(10);
 
-/// Judges `unit`, a service's name without its suffix, and acts on it.
-pub(super) async fn run(scope: Scope, unit: &str) -> Exit {
+/// Checks `unit`, a service's name without its suffix.
+pub(super) async fn run(systemd: &Connected, scope: Scope, unit: &str) -> Result<Exit, Error> {
     let unit = format!("{unit}.service");
-    let outcome = match connect(scope).await {
-        Ok(systemd) => act(scope, &systemd, &unit).await.map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    match outcome {
-        Ok(exit) => exit,
-        Err(error) => {
-            line(Level::Error, format_args!("{unit} failed, and its group can't be stopped: {error}"));
-            Exit::Failed
-        }
-    }
+    let checked = check(systemd, scope, &unit).await;
+    checked.map_err(|error| error.context(scope, format_args!("stop the group of `{unit}`, which failed")))
 }
 
-async fn act(scope: Scope, systemd: &Connected, unit: &str) -> zbus::Result<Exit> {
+async fn check(systemd: &Connected, scope: Scope, unit: &str) -> Result<Exit, Error> {
     let first = settled(systemd, unit).await?;
     if diagnose(&first) != Diagnosis::GaveUp {
         return Ok(Exit::Done);
     }
-    tokio::time::sleep(SECOND_THOUGHT).await;
+    tokio::time::sleep(CONFIRM).await;
     let second = systemd.properties(unit).await?;
     if diagnose(&second) != Diagnosis::GaveUp || second.times != first.times {
         return Ok(Exit::Done);
     }
-    let Some(group) = group_of(unit, &first.part_of) else {
-        line(Level::Error, format_args!("{unit} gave up, but it isn't part of a group's target: nothing is stopped"));
-        return Ok(Exit::Failed);
-    };
-    let systemctl = crate::cli::common::output::systemctl(scope);
-    line(
-        Level::Error,
+    let group = group_of(unit, &first.part_of).ok_or_else(|| Error::failed("it is not part of a group"))?;
+    let (systemctl, result) = (systemctl(scope), first.result.as_ref().map_or("", UnitResult::as_str));
+    log(
+        Priority::Error,
         format_args!(
-            "{unit} gave up ({}) and failure-policy is \"stop\": stopping {group}.target; `{systemctl} status {unit}` shows why",
-            first.result.as_ref().map_or("", UnitResult::as_str)
+            "{unit} failed permanently ({result}) and failure-policy is \"stop\": stopping {group}.target; see `{systemctl} status {unit}`"
         ),
     );
-    // The marker's Conflicts= would stop an active target, but reaches nobody while the target is still
-    // inactive, as it is during a start. Stopping it by name reaches what is PartOf= it always.
+    // Conflicts= of the mark stops an active target, but does nothing while the target is inactive, as during a start.
+    // Stopping the target by name always stops what is PartOf= it.
     let (target, mark) = (&*format!("{group}.target"), &*format!("copse-failed@{group}.target"));
     systemd.ask(|manager| async move { manager.stop_unit(target, "replace").await }).await?;
     systemd.ask(|manager| async move { manager.start_unit(mark, "replace").await }).await?;
     Ok(Exit::Done)
 }
 
-/// The unit's properties once the restart that it waits for has been tried, or isn't near.
+/// The unit's properties once a pending restart was tried, or is not near.
 ///
-/// A failure that comes while this program still runs doesn't start it a second time: systemd merges the two starts.
-/// So the last failure, the one that the start limit makes, would go unheard if it followed soon enough on the crash
-/// before it, as it does on a busy machine or after a short `RestartSec=`.
+/// A failure that comes while this program still runs does not start it again: systemd merges the two starts. So the last
+/// failure, at the start limit, would go unnoticed if it followed the crash before it soon enough: on a busy machine, or
+/// with a short `RestartSec=`.
 async fn settled(systemd: &Connected, unit: &str) -> zbus::Result<Properties> {
     let mut pause = Duration::from_millis(10);
     let mut waited = Duration::ZERO;
     loop {
         let properties = systemd.properties(unit).await?;
-        let near = properties.restart_delay < PATIENCE && waited < PATIENCE;
+        let near = properties.restart_delay < RESTART_MAX && waited < RESTART_MAX;
         let undecided = matches!(diagnose(&properties), Diagnosis::Restarted | Diagnosis::Busy);
-        // If it runs again, its next failure comes long after this program's end.
+        // If it runs again, its next failure comes after this program has exited.
         if !near || !undecided || properties.active.is_up() {
             return Ok(properties);
         }
         tokio::time::sleep(pause).await;
         waited += pause;
-        pause = (pause * 2).min(SECOND_THOUGHT);
+        pause = (pause * 2).min(CONFIRM);
     }
 }
 
-/// The group among the targets that `unit` is part of: the longest name that `unit` begins with, as units of
-/// a group are called `G.service` or `G-….service`.
+/// The group among the targets that `unit` is part of: the longest name that `unit` begins with, as the units of a group
+/// are called `G.service` or `G-….service`.
 fn group_of<'a>(unit: &str, targets: &'a [String]) -> Option<&'a str> {
     let stem = unit.strip_suffix(".service")?;
     targets

@@ -1,9 +1,10 @@
-//! `copse internal leave`: what the removal of the package needs. Without the generator, its units would be gone at the
-//! next daemon-reload, and with them how to stop what runs. So groups of which something runs keep the units that they
-//! have, in systemd's directory of units that are there until the next boot. `--back`, after the next installation, takes
-//! them away again: they would hide what is generated then.
+//! `copse internal leave`: keeps running groups manageable after the package is removed.
 //!
-//! Of a machine all service managers are cared for, each user's by a process of that user.
+//! Without the generator, their units are gone at the next daemon-reload, and with them `ExecStop=` and `KillMode=`. So the
+//! units of groups of which something runs are copied to systemd's directory for units until the next boot. `--back`, after
+//! the package is installed again, removes them: they would hide the generated ones.
+//!
+//! In the system's scope, this is done for all service managers, each user's by a process of that user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::basic::scope::{Directories, Scope};
+use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::complain;
+use crate::cli::common::message::warn;
 use crate::generator::running::Running;
 use crate::unit::file::SOURCE;
 use crate::unit::name::template_of;
@@ -21,72 +23,75 @@ use crate::unit::tree;
 use crate::unit::tree::write::Writer;
 use crate::unit::{Entry, Section, UnitTree, Value, parse};
 
-pub(super) fn run(scope: Scope, back: bool) -> Exit {
+pub(super) fn run(scope: Scope, back: bool) -> Result<Exit, Error> {
     let directories = Directories::from_environment(scope, None);
-    let own = match back {
-        false => leave(&directories),
-        true => take_back(&directories),
-    };
-    let own = own.map_err(|why| complain(format_args!("{why}")));
-    let others = scope == Scope::User || users(&directories).into_iter().all(|user| of_user(&user, back));
-    if own.is_ok() && others { Exit::Done } else { Exit::Failed }
+    let own = if back { remove(&directories) } else { keep(&directories) };
+    let mut exit = own.map_or_else(|error| error.report(scope), |()| Exit::Done);
+    let users = if scope == Scope::User { Vec::new() } else { users(&directories) };
+    for user in users {
+        // All of them, also if one fails.
+        exit = exit.worse(if run_as_user(&user, back) { Exit::Done } else { Exit::Failed });
+    }
+    Ok(exit)
 }
 
-/// Copies the units of groups that run from the generator's directory to where they stay.
-fn leave(directories: &Directories) -> Result<(), String> {
+/// Copies the units of running groups.
+fn keep(directories: &Directories) -> Result<(), Error> {
     let (Some(from), Some(to)) = (&directories.generator, directories.until_reboot()) else { return Ok(()) };
     let generated = read(&directories.rooted(from))?;
-    let mut running = of_running(&generated, &Running::read(directories));
-    if running.entries.is_empty() {
+    let mut kept = of_running(&generated, &Running::read(directories));
+    if kept.entries.is_empty() {
         return Ok(());
     }
-    keep_holder(directories, &mut running);
-    tell(directories.scope, &running);
+    keep_directories_template(directories, &mut kept);
+    warn_of_kept(directories.scope, &kept);
     let to = directories.rooted(&to);
-    let failed = |error: std::io::Error| format!("{}: {error}", to.display());
-    match Writer::open(&to).map_err(failed)?.write(&running).first() {
+    let mut writer = Writer::open(&to).map_err(|error| Error::file("write", &to, &error))?;
+    match writer.write(&kept).first() {
         None => Ok(()),
-        Some(first) => Err(format!("{}/{} couldn't be written", to.display(), first.path)),
+        Some(failure) => Err(Error::failed(format_args!("cannot write `{}/{}`", to.display(), failure.path))),
     }
 }
 
-/// The template of the unit that holds a group's shared directories goes with the package, and all processes of the group
-/// require it: without, none of them could be started again that ends. It runs nothing of copse's.
-fn keep_holder(directories: &Directories, running: &mut UnitTree) {
-    const HOLDER: &str = "copse-directories@.service";
+/// The template of a group's shared directories is part of the package, and all processes of the group require it. It runs
+/// nothing of copse's, so it is kept as well: otherwise a process that ends could not be started again.
+fn keep_directories_template(directories: &Directories, kept: &mut UnitTree) {
+    const TEMPLATE: &str = "copse-directories@.service";
     let of_group = |(path, file): (&str, &str)| path.starts_with("copse-directories@").then(|| file.to_owned());
-    let Some(file) = owners(running).into_iter().find_map(of_group) else { return };
-    let mut templates = directories.units.iter().map(|directory| directories.rooted(&directory.join(HOLDER)));
+    let Some(file) = owners(kept).into_iter().find_map(of_group) else { return };
+    let mut templates = directories.units.iter().map(|directory| directories.rooted(&directory.join(TEMPLATE)));
     if let Some(text) = templates.find_map(|path| std::fs::read_to_string(path).ok()) {
         let mut unit = parse::unit(&text).with_header("Generated by copse; do not edit.");
         unit.push_first(Section::Unit, None, SOURCE, Value::verbatim(file));
-        running.file(HOLDER, unit);
+        kept.file(TEMPLATE, unit);
     }
 }
 
-/// Says what becomes of them, to whoever removes the package.
-fn tell(scope: Scope, running: &UnitTree) {
-    let files: BTreeSet<&str> = owners(running).into_values().collect();
+fn warn_of_kept(scope: Scope, kept: &UnitTree) {
+    let files: BTreeSet<&str> = owners(kept).into_values().collect();
     let names: Vec<&str> = files.iter().filter_map(|file| Path::new(file).file_stem()?.to_str()).collect();
-    let of = if scope == Scope::User { " (a user's)" } else { "" };
-    eprintln!(
-        "copse: left running until stopped or the next boot{of}: {}. What copse-notify starts isn't started again.",
-        names.join(", ")
+    let of_user = if scope == Scope::User { " (of a user)" } else { "" };
+    let names = names.join(", ");
+    warn(
+        &format!(
+            "still running until stopped or rebooted{of_user}: {names}; processes with probes and setup steps will not be \
+             restarted, because their units need copse-notify"
+        ),
+        None,
     );
 }
 
-/// Removes them. A user's manager reads its units anew then; the package does that for the system's.
-fn take_back(directories: &Directories) -> Result<(), String> {
+/// Removes the copies. A user's manager then reloads; the package does that for the system's.
+fn remove(directories: &Directories) -> Result<(), Error> {
     let Some(directory) = directories.until_reboot().map(|path| directories.rooted(&path)) else { return Ok(()) };
-    let there = read(&directory)?;
-    let left: Vec<&str> = owners(&there).into_keys().collect();
-    if left.is_empty() {
+    let tree = read(&directory)?;
+    let own: Vec<&str> = owners(&tree).into_keys().collect();
+    if own.is_empty() {
         return Ok(());
     }
-    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let failures = Writer::open(&directory).map_err(failed)?.remove(left);
-    if let Some(first) = failures.first() {
-        return Err(format!("{}/{} couldn't be removed", directory.display(), first.path));
+    let mut writer = Writer::open(&directory).map_err(|error| Error::file("write", &directory, &error))?;
+    if let Some(failure) = writer.remove(own).first() {
+        return Err(Error::failed(format_args!("cannot remove `{}/{}`", directory.display(), failure.path)));
     }
     if directories.scope == Scope::User {
         let _ = Command::new("systemctl").args(["--user", "daemon-reload"]).status();
@@ -94,11 +99,11 @@ fn take_back(directories: &Directories) -> Result<(), String> {
     Ok(())
 }
 
-fn read(directory: &Path) -> Result<UnitTree, String> {
-    tree::read::units(directory).map_err(|error| format!("{}: {error}", directory.display()))
+fn read(directory: &Path) -> Result<UnitTree, Error> {
+    tree::read::units(directory).map_err(|error| Error::file("read", directory, &error))
 }
 
-/// What belongs to groups of which a unit runs.
+/// The units of groups of which a unit runs.
 fn of_running(generated: &UnitTree, running: &Running) -> UnitTree {
     let owners = owners(generated);
     let runs = |path: &str| {
@@ -106,13 +111,13 @@ fn of_running(generated: &UnitTree, running: &Running) -> UnitTree {
         running.has(unit)
     };
     let files: BTreeSet<&str> = owners.iter().filter(|(path, _)| runs(path)).map(|(_, file)| *file).collect();
-    let of_them = |path: &str| owners.get(path).is_some_and(|file| files.contains(file));
-    let entries = generated.entries.iter().filter(|(path, _)| of_them(path));
+    let is_kept = |path: &str| owners.get(path).is_some_and(|file| files.contains(file));
+    let entries = generated.entries.iter().filter(|(path, _)| is_kept(path));
     UnitTree { entries: entries.map(|(path, entry)| (path.clone(), entry.clone())).collect() }
 }
 
-/// The group file that each entry was generated from; of a link, that of the unit that it leads to, or else of the unit
-/// that wants it. What `copse compile` wrote names no path, and isn't here.
+/// The group file that each entry was generated from. A link belongs to the file of the unit that it leads to, or else of
+/// the unit that wants it. Units of `copse compile` name no path, and are not among them.
 fn owners(tree: &UnitTree) -> BTreeMap<&str, &str> {
     let of_file = |path: &str| tree.unit(path)?.sources().first().copied().filter(|file| file.starts_with('/'));
     let of_link = |path: &str, target: &Path| {
@@ -134,8 +139,8 @@ fn users(directories: &Directories) -> Vec<PathBuf> {
     paths.filter(|path| path.join("systemd").is_dir()).collect()
 }
 
-/// The same for one user, in whose directory nobody else should write: what stands there is that user's.
-fn of_user(runtime: &Path, back: bool) -> bool {
+/// Does the same as the user whose runtime directory this is: root does not write there.
+fn run_as_user(runtime: &Path, back: bool) -> bool {
     let Ok(owner) = runtime.symlink_metadata() else { return true };
     let mut copse = Command::new("/proc/self/exe");
     copse.args(["--user", "internal", "leave"]).args(back.then_some("--back"));

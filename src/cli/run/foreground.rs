@@ -17,9 +17,9 @@ use crate::basic::clock;
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
 use crate::change::observe::members::Member;
+use crate::cli::common::journal::line::{FIELDS, Painter};
+use crate::cli::common::journal::matches::matches;
 use crate::cli::common::selector::Selector;
-use crate::cli::inspect::logs::line::{FIELDS, Painter};
-use crate::cli::inspect::logs::matches::matches;
 use crate::manager::connection::Connected;
 use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
@@ -109,7 +109,7 @@ impl Front {
     }
 
     fn say_of(&mut self, name: &str, text: &str) {
-        let line = self.painter.said(name, clock::now(), text);
+        let line = self.painter.own_line(name, clock::now(), text);
         self.print(&line);
     }
 

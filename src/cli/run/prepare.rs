@@ -1,6 +1,5 @@
 //! Reads what is to be run, and says what is wrong with it.
 
-use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use super::workspace::Workspace;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
 use crate::basic::suggest;
-use crate::basic::terminal::ColorChoice;
+use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::output::{Format, Report};
-use crate::cli::common::output::{complain, failed};
+use crate::cli::common::message::warn;
+use crate::cli::common::report::Report;
 use crate::cli::import;
 use crate::generator;
 use crate::group_file::discover;
@@ -39,13 +38,13 @@ pub(super) struct Prepared {
 
 impl Run {
     /// Reads all files.
-    pub(super) fn prepare(&self, file: &Path, place: &Workspace, directories: &Directories) -> Result<Prepared, Exit> {
+    pub(super) fn prepare(&self, file: &Path, place: &Workspace, directories: &Directories) -> Result<Prepared, Error> {
         let is_group = file.extension().is_some_and(|extension| extension == "toml");
         let directory = file.parent().unwrap_or(Path::new("/"));
         let mut dot_env = self.dot_env(directory, is_group)?;
         let (caller, lost) = environment::of_caller(std::env::vars_os());
         if !lost.is_empty() {
-            complain(format_args!("not handed on, as systemd takes no such variable: {}", lost.join(", ")));
+            warn(&format!("environment variables not valid for systemd, ignoring: {}", lost.join(", ")), None);
         }
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::NEWEST);
         let search_path = systemd.knows(Section::Service, "ExecSearchPath").then(|| search_path(&caller)).flatten();
@@ -72,19 +71,15 @@ impl Run {
         let Some(group) = group else { return Err(invalid(&diagnostics)) };
         show(&diagnostics);
         if let Some(path) = occupied(&group, directories) {
-            complain(format_args!(
-                "{} is there already, and would be emptied at the end of this run; help: stop what uses it, or write `{{group}}` into its name",
-                path.display()
-            ));
-            return Err(Exit::Failed);
+            let message = format!("{} already exists and would be removed after the run", path.display());
+            return Err(Error::failed(message).help("stop what uses it, or put `{group}` in the name"));
         }
         Ok(Prepared { draft, group, any_end: !is_group })
     }
 
-    fn group_file(&self, file: &Path, place: &Workspace) -> Result<Source, Exit> {
+    fn group_file(&self, file: &Path, place: &Workspace) -> Result<Source, Error> {
         if self.port.is_some() {
-            complain(format_args!("`--port` is for Procfiles; a group file says which ports its processes have"));
-            return Err(Exit::Usage);
+            return Err(Error::usage("`--port` is for Procfiles; a group file says which ports its processes have"));
         }
         let mut found = discover::named(&[file]);
         let Some(FoundGroup { source: Some(mut source), .. }) = found.groups.pop_if(|group| group.source.is_some())
@@ -112,7 +107,7 @@ impl Run {
         place: &Workspace,
         port: u16,
         found_by_systemd: bool,
-    ) -> Result<Source, Exit> {
+    ) -> Result<Source, Error> {
         let (entries, mut diagnostics) = procfile::read(&read(file)?);
         let formation = self.formation.clone().unwrap_or_default();
         known(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
@@ -128,14 +123,13 @@ impl Run {
         diagnostics.extend(more);
         show(&diagnostics);
         if entries.iter().all(|entry| formation.of(&entry.name) == 0) {
-            complain(format_args!("{} has no process to run", file.display()));
-            return Err(Exit::Invalid);
+            return Err(Error::new(Exit::Invalid, format_args!("{} has no process to run", file.display())));
         }
         Ok(source)
     }
 
     /// The variables of `.env` files, the last of each name.
-    fn dot_env(&self, directory: &Path, is_group: bool) -> Result<Vec<Variable>, Exit> {
+    fn dot_env(&self, directory: &Path, is_group: bool) -> Result<Vec<Variable>, Error> {
         let beside = directory.join(".env");
         let files = match self.env.as_slice() {
             [] if !is_group && beside.is_file() => vec![beside],
@@ -153,15 +147,14 @@ impl Run {
     }
 
     /// `--port`, or `PORT` of a `.env` file, or of the caller. Each process gets one of its own.
-    fn first_port(&self, dot_env: &mut Vec<Variable>, caller: &[Variable]) -> Result<u16, Exit> {
+    fn first_port(&self, dot_env: &mut Vec<Variable>, caller: &[Variable]) -> Result<u16, Error> {
         let said = |variables: &[Variable]| variables.iter().find(|variable| variable.name == "PORT").cloned();
         let found = said(dot_env).or_else(|| said(caller));
         dot_env.retain(|variable| variable.name != "PORT");
         match (self.port, procfile::first_port(found.as_slice())) {
             (Some(port), _) | (None, Ok(port)) => Ok(port),
             (None, Err(text)) => {
-                complain(format_args!("`PORT={text}` isn't a port; help: say one with `--port`"));
-                Err(Exit::Usage)
+                Err(Error::usage(format_args!("`PORT={text}` isn't a port")).help("say one with `--port`"))
             }
         }
     }
@@ -187,30 +180,26 @@ fn occupied(group: &Group, directories: &Directories) -> Option<PathBuf> {
     names.filter_map(model::spelled).map(|name| base.join(name)).find(|path| path.exists())
 }
 
-fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Exit> {
+fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Error> {
     let Some(unknown) = formation.unknown(names.iter().map(String::as_str)) else { return Ok(()) };
     let near = suggest::nearest(unknown, names.iter().map(String::as_str));
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    complain(format_args!("{} has no process `{unknown}`{hint}", file.display()));
-    Err(Exit::Usage)
+    Err(Error::usage(format_args!("{} has no process `{unknown}`", file.display())).did_you_mean(near))
 }
 
-fn read(file: &Path) -> Result<Arc<SourceFile>, Exit> {
+fn read(file: &Path) -> Result<Arc<SourceFile>, Error> {
     if file.file_name().is_some_and(|name| name == "Procfile") && !file.exists() {
         let directory = file.parent().unwrap_or(file).display();
-        return Err(failed(&format_args!(
-            "there is no Procfile in {directory}; help: `copse run FILE` runs another one, or a group file (*.toml)"
-        )));
+        return Err(Error::failed(format_args!("there is no Procfile in {directory}"))
+            .help("run `copse run FILE` for another one, or a group file (*.toml)"));
     }
-    import::read(file).map(Arc::new).map_err(|diagnostic| failed(&diagnostic.line()))
+    import::read(file).map(Arc::new).map_err(|diagnostic| Error::failed(diagnostic.line()))
 }
 
-fn invalid(diagnostics: &Diagnostics) -> Exit {
+fn invalid(diagnostics: &Diagnostics) -> Error {
     show(diagnostics);
-    Exit::Invalid
+    Error::new(Exit::Invalid, "the group has errors, not run")
 }
 
 fn show(diagnostics: &Diagnostics) {
-    let report = Report { format: Format::Auto, color: ColorChoice::Auto };
-    let _ = stderr().write_all(report.text(diagnostics.iter(), &stderr()).as_bytes());
+    Report::default().print(diagnostics.iter());
 }

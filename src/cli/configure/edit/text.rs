@@ -1,14 +1,14 @@
-//! What stands in the editor below the text: the files the drop-in is for, to read.
+//! What the editor shows below the text: the files that a drop-in is for.
 
 use std::fmt::Write as _;
 
 use crate::basic::diagnostic::one_line;
 use crate::generator::load::GroupOutcome;
 
-/// The first line of what is left out again.
-const MARK: &str = "### what follows is left out; it is here to be read";
+/// The first line of what is discarded.
+const MARK: &str = "### Edits below this comment will be discarded";
 
-/// The group's files, each line a comment.
+/// The group's files as comments.
 pub(super) fn appendix(found: &GroupOutcome) -> String {
     let mut text = String::new();
     for file in found.source.iter().flat_map(|source| std::iter::once(&source.file).chain(&source.drop_ins)) {
@@ -20,7 +20,6 @@ pub(super) fn appendix(found: &GroupOutcome) -> String {
     text
 }
 
-/// The text as it is opened.
 pub(super) fn with_appendix(text: &str, appendix: &str) -> String {
     if appendix.is_empty() {
         return text.to_owned();
@@ -29,18 +28,10 @@ pub(super) fn with_appendix(text: &str, appendix: &str) -> String {
     format!("{text}{gap}\n{MARK}\n{appendix}")
 }
 
-/// The text as it was left, less what was only to be read and the blank lines around.
+/// The text above the mark, without blank lines at its end.
 pub(super) fn without_appendix(text: &str) -> &str {
-    let begins = |line: &str| line.trim_end() == MARK;
-    let mut end = text.len();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if begins(line) {
-            end = at;
-            break;
-        }
-        at += line.len();
-    }
+    let lines = text.split_inclusive('\n');
+    let end: usize = lines.take_while(|line| line.trim_end() != MARK).map(str::len).sum();
     if end == text.len() {
         return text;
     }
@@ -54,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_to_be_read_is_not_kept() {
+    fn the_appendix_is_discarded() {
         for text in ["", "a = 1\n", "a = 1\n\n[b]\nc = 2\n", "### a comment\n"] {
             let opened = with_appendix(text, "\n### /etc/copse/g.toml\n# x\n");
             assert_eq!(without_appendix(&opened), text, "{opened}");

@@ -1,4 +1,4 @@
-//! `copse status --watch`: shown again when the manager says that something changed. Nobody is asked in between.
+//! `copse status --watch`: shown again when the service manager signals a change, without polling.
 
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::sync::Arc;
@@ -6,48 +6,39 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::{Exit, Output, Shown, look, whole};
+use super::{Output, collect, whole};
 use crate::basic::scope::Scope;
-use crate::cli::common::load::load;
-use crate::cli::common::output::failed;
+use crate::cli::common::error::Error;
+use crate::cli::common::exit::Exit;
+use crate::cli::common::groups::load;
 use crate::cli::common::selector::Selector;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;
 use crate::manager::{Connected, Heard};
+use crate::status::Status;
 
-/// Changes come in bursts: what comes within this time of the first is shown with it.
+/// Changes come in bursts: those within this time of the first are shown together.
 const BURST: Duration = Duration::from_millis(150);
 
-/// How often what is known already is written anew on a terminal: it says for how long.
-const AGE: Duration = Duration::from_secs(5);
+/// How often the status is redrawn on a terminal without a change, because of the times in it.
+const REDRAW: Duration = Duration::from_secs(5);
 
-/// Shows what is named until it is interrupted, or nobody reads any more.
-pub(super) async fn watch(names: &[String], output: &Output, scope: Scope, systemd: &Connected) -> Exit {
-    follow(names, output, scope, systemd).await.unwrap_or_else(|error| failed(&error))
-}
-
-async fn follow(names: &[String], output: &Output, scope: Scope, systemd: &Connected) -> zbus::Result<Exit> {
+/// Shows the status until the command is interrupted, or its stdout is closed.
+pub(super) async fn watch(names: &[String], output: Output, scope: Scope, systemd: &Connected) -> Result<Exit, Error> {
     let changed = listen(systemd, &groups(names, scope)).await?;
-    let terminal = stdout().is_terminal() && !output.json;
+    let redraws = stdout().is_terminal() && !output.json.json;
     loop {
-        let (shown, exit) = look(names, scope, systemd).await?;
+        let (shown, exit) = collect(names, scope, systemd).await?;
         if shown.is_empty() {
             return Ok(exit);
         }
-        let mut first = true;
         loop {
-            if (first || terminal) && write(output, scope, &shown, terminal).is_err() {
+            if write(output, scope, &shown, redraws).is_err() {
                 return Ok(Exit::Done);
             }
-            first = false;
-            match tokio::time::timeout(AGE, changed.notified()).await {
-                Ok(()) => break,
-                Err(_) if terminal => {}
-                // In a pipe only what changed is said.
-                Err(_) => {
-                    changed.notified().await;
-                    break;
-                }
+            let timeout = if redraws { REDRAW } else { Duration::MAX };
+            if tokio::time::timeout(timeout, changed.notified()).await.is_ok() {
+                break;
             }
         }
         tokio::time::sleep(BURST).await;
@@ -59,23 +50,23 @@ fn groups(names: &[String], scope: Scope) -> Vec<String> {
     names.iter().map(|name| Selector::new(name, &outcome.groups).group).collect()
 }
 
-/// Notifies when something of these groups changed, or may have while the manager was away.
+/// Notifies when a unit of these groups changed, or may have while the manager was unreachable.
 async fn listen(systemd: &Connected, groups: &[String]) -> zbus::Result<Arc<Notify>> {
     let stems: Vec<String> = groups.iter().map(|group| unit_path(group)).collect();
-    let own: Vec<String> = groups.iter().map(|group| unit_path(&format!("copse-ready@{group}.service"))).collect();
-    let concerns = move |path: &String| {
-        // `.`, `-` and `@`, as they stand in a path.
-        let of = |stem: &String| {
+    let gates: Vec<String> = groups.iter().map(|group| unit_path(&format!("copse-ready@{group}.service"))).collect();
+    let is_of_group = move |path: &String| {
+        // `.`, `-` and `@`, as they are escaped in a path.
+        let begins_with = |stem: &String| {
             path.strip_prefix(stem.as_str())
                 .is_some_and(|rest| ["_2e", "_2d", "_40"].iter().any(|next| rest.starts_with(next)))
         };
-        path == MANAGER_PATH || own.contains(path) || stems.iter().any(of)
+        path == MANAGER_PATH || gates.contains(path) || stems.iter().any(begins_with)
     };
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     let hear = move |heard| {
         match heard {
-            Heard::Signal(path) if !concerns(&path) => {}
+            Heard::Signal(path) if !is_of_group(&path) => {}
             _ => notify.notify_one(),
         }
         true
@@ -84,10 +75,10 @@ async fn listen(systemd: &Connected, groups: &[String]) -> zbus::Result<Arc<Noti
     Ok(changed)
 }
 
-fn write(output: &Output, scope: Scope, shown: &[Shown], terminal: bool) -> std::io::Result<()> {
+fn write(output: Output, scope: Scope, shown: &[Status], redraws: bool) -> std::io::Result<()> {
     let text = output.text(scope, shown, whole);
-    let text = match (terminal, output.json) {
-        // Home, and nothing of what was there below or beside the new lines.
+    let text = match (redraws, output.json.json) {
+        // Cursor home, and clear the screen.
         (true, _) => format!("\u{1b}[H\u{1b}[2J{text}"),
         (false, true) => text,
         (false, false) => text + "\n",

@@ -1,42 +1,30 @@
-//! The list of units a readiness gate waits for, as the generator writes it (`StandardInputText=`).
+//! The units that a readiness gate waits for.
 
 use std::collections::HashMap;
-use std::fmt;
+
+use crate::manager::readiness::Standing;
+use crate::manager::unit::UnitInfo;
 
 /// A unit to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Awaited {
-    /// Its name, with the suffix.
     pub(super) unit: String,
-    /// Whether the group is only ready when this unit is.
+    /// Whether the group is ready only when this unit is.
     pub(super) essential: bool,
 }
 
-/// A line that isn't `UNIT` or `UNIT optional`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BadLine {
-    number: usize,
-    text: String,
-}
+/// The row of a unit when it was last looked at, and what it meant.
+pub(super) type Seen = (UnitInfo, Standing);
 
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {} of the units to wait for is neither `UNIT` nor `UNIT optional`: `{}`",
-            self.number, self.text
-        )
-    }
-}
-
-/// Reads the list: one unit per line; empty lines and comments (`#`) don't count. A unit that an
-/// administrator's drop-in names once more is waited for once, and is essential if either line says so.
+/// Parses `StandardInputText=` of a gate as the generator writes it: one unit per line, with `optional` if it is not
+/// essential; empty lines and comments (`#`) are ignored. A unit that is listed twice, for example by a drop-in, is
+/// essential if one of the lines says so.
 ///
 /// # Errors
-/// The first [`BadLine`].
-pub(super) fn parse(text: &str) -> Result<Vec<Awaited>, BadLine> {
+/// A message about the first line that is not valid.
+pub(super) fn parse(text: &str) -> Result<Vec<Awaited>, String> {
     let mut awaited: Vec<Awaited> = Vec::new();
-    let mut places = HashMap::new();
+    let mut indices = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let (unit, essential) = match words[..] {
@@ -45,11 +33,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<Awaited>, BadLine> {
             [unit] if unit.contains('.') => (unit, true),
             [unit, "optional"] if unit.contains('.') => (unit, false),
             _ => {
-                return Err(BadLine { number: index + 1, text: line.to_owned() });
+                let number = index + 1;
+                return Err(format!(
+                    "line {number} of the list of units: expected `UNIT` or `UNIT optional`, found `{line}`"
+                ));
             }
         };
-        let place = *places.entry(unit).or_insert(awaited.len());
-        match awaited.get_mut(place) {
+        let index = *indices.entry(unit).or_insert(awaited.len());
+        match awaited.get_mut(index) {
             Some(known) => known.essential |= essential,
             None => awaited.push(Awaited { unit: unit.to_owned(), essential }),
         }
@@ -76,8 +67,8 @@ mod tests {
         for line in ["g-a.service essential", "g-a", "a.service b.service", "a.service optional x"] {
             let error = parse(&format!("ok.service\n{line}\n")).expect_err(line);
             assert_eq!(
-                error.to_string(),
-                format!("line 2 of the units to wait for is neither `UNIT` nor `UNIT optional`: `{line}`")
+                error,
+                format!("line 2 of the list of units: expected `UNIT` or `UNIT optional`, found `{line}`")
             );
         }
     }

@@ -1,21 +1,19 @@
-//! What the gate says: its status text (`systemctl status`) while it waits, and the journal at its end.
+//! What the gate shows: its status (`systemctl status`) while it waits, and messages in the journal at its end.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::Seen;
-use super::awaited::Awaited;
+use super::awaited::{Awaited, Seen};
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::sd_daemon::{Level, line};
+use crate::cli::common::journal::priority::{Priority, log};
+use crate::cli::common::message::systemctl;
 use crate::manager::Connected;
 use crate::manager::readiness::{Loss, Standing};
 
-/// How many units a status text names; it is one line.
+/// How many units the status names: it is one line.
 const NAMED: usize = 3;
 
-/// Says what is new, once.
 pub(super) struct Report {
     systemctl: &'static str,
     status: String,
@@ -23,7 +21,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(scope: Scope) -> Self {
-        Self { systemctl: crate::cli::common::output::systemctl(scope), status: String::new() }
+        Self { systemctl: systemctl(scope), status: String::new() }
     }
 
     /// Shows what the gate waits for.
@@ -31,7 +29,7 @@ impl Report {
         self.show(waiting_text(awaited, seen));
     }
 
-    /// Says how it ended, and judges it: every essential unit ready, done, or left out by a condition or a mask.
+    /// Shows the result: success if each essential unit is ready, has exited, or was skipped by a condition or a mask.
     /// `timeout` matters only for units that are still waited for.
     pub(super) async fn end(
         &mut self,
@@ -41,42 +39,40 @@ impl Report {
         timeout: Option<Duration>,
     ) -> zbus::Result<Exit> {
         let mut failed = Vec::new();
-        let mut notes = 0;
-        for (unit, (row, standing)) in awaited.iter().zip(seen) {
-            let name = &unit.unit;
-            let what = match standing {
+        let mut others = 0;
+        for (Awaited { unit, essential }, (row, standing)) in awaited.iter().zip(seen) {
+            let problem = match standing {
                 Standing::Ready | Standing::Done | Standing::Skipped => continue,
                 Standing::LeftOut => {
-                    line(Level::Notice, format_args!("{name}: left out, as it is masked"));
-                    notes += 1;
+                    log(Priority::Notice, format_args!("{unit}: masked, skipped"));
+                    others += 1;
                     continue;
                 }
                 Standing::Waiting(state) => not_ready(state, timeout),
-                Standing::Lost(Loss::Failed) if name.ends_with(".service") => {
+                Standing::Lost(Loss::Failed) if unit.ends_with(".service") => {
                     let result: String = systemd.service_property(&row.name, "Result").await?;
                     format!("failed ({result})")
                 }
                 Standing::Lost(loss) => loss.to_string(),
             };
-            let (level, rank) = if unit.essential { (Level::Error, "") } else { (Level::Notice, " (not essential)") };
-            line(level, format_args!("{name}{rank}: {what}; see `{} status {name}`", self.systemctl));
-            if unit.essential {
-                failed.push(format!("{name}: {what}"));
-            } else {
-                notes += 1;
+            let (priority, rank) =
+                if *essential { (Priority::Error, "") } else { (Priority::Notice, " (not essential)") };
+            log(priority, format_args!("{unit}{rank}: {problem}; see `{} status {unit}`", self.systemctl));
+            match essential {
+                true => failed.push((unit.clone(), problem)),
+                false => others += 1,
             }
         }
-        self.show(end_text(&failed, seen.len(), notes, self.systemctl));
+        self.show(end_text(&failed, seen.len(), others, self.systemctl));
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Failed })
     }
 
     fn show(&mut self, status: String) {
-        if status == self.status {
-            return;
+        if status != self.status {
+            // Without NOTIFY_SOCKET, nothing is sent.
+            let _ = sd_notify::notify(&[sd_notify::NotifyState::Status(&status)]);
+            self.status = status;
         }
-        // Without NOTIFY_SOCKET (by hand) nobody listens, and that is all right.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Status(&status)]);
-        self.status = status;
     }
 }
 
@@ -88,47 +84,34 @@ fn not_ready(state: &str, timeout: Option<Duration>) -> String {
 }
 
 fn waiting_text(awaited: &[Awaited], seen: &[Seen]) -> String {
-    let waiting: Vec<String> = awaited
-        .iter()
-        .zip(seen)
-        .filter_map(|(unit, (_, standing))| match standing {
-            Standing::Waiting(state) => Some(format!("{} ({state})", unit.unit)),
-            _ => None,
-        })
-        .collect();
-    let lost: Vec<String> = awaited
-        .iter()
-        .zip(seen)
-        .filter(|(_, (_, standing))| matches!(standing, Standing::Lost(_)))
-        .map(|(unit, _)| unit.unit.clone())
-        .collect();
-    let mut text = format!("waiting for {} of {}: {}", waiting.len(), seen.len(), listed(&waiting, ", "));
-    if !lost.is_empty() {
-        // Writing to a String can't fail.
-        let _ = write!(text, "; failed: {}", listed(&lost, ", "));
-    }
-    text
-}
-
-fn end_text(failed: &[String], all: usize, notes: usize, systemctl: &str) -> String {
-    match failed {
-        [] if notes == 0 => format!("all {all} ready"),
-        [] => format!("{} of {all} ready; the others are masked or not essential", all - notes),
-        [one] => {
-            let unit = one.split(": ").next().unwrap_or_default();
-            format!("{one}; see `{systemctl} status {unit}`")
+    let (mut waiting, mut failed) = (Vec::new(), Vec::new());
+    for (Awaited { unit, .. }, (_, standing)) in awaited.iter().zip(seen) {
+        match standing {
+            Standing::Waiting(state) => waiting.push(format!("{unit} ({state})")),
+            Standing::Lost(_) => failed.push(unit.clone()),
+            _ => {}
         }
-        several => format!("not ready: {}", listed(several, "; ")),
+    }
+    let failed = if failed.is_empty() { String::new() } else { format!("; failed: {}", listed(&failed, ", ")) };
+    format!("waiting for {} of {}: {}{failed}", waiting.len(), seen.len(), listed(&waiting, ", "))
+}
+
+/// The units that `failed` come with the reason; `others` of all are masked or not essential.
+fn end_text(failed: &[(String, String)], all: usize, others: usize, systemctl: &str) -> String {
+    match failed {
+        [] if others == 0 => format!("all {all} ready"),
+        [] => format!("{} of {all} ready; the others are masked or not essential", all - others),
+        [(unit, problem)] => format!("{unit}: {problem}; see `{systemctl} status {unit}`"),
+        several => {
+            let several: Vec<String> = several.iter().map(|(unit, problem)| format!("{unit}: {problem}")).collect();
+            format!("not ready: {}", listed(&several, "; "))
+        }
     }
 }
 
-fn listed(items: &[String], between: &str) -> String {
-    let mut text = items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(between);
-    if items.len() > NAMED {
-        // Writing to a String can't fail.
-        let _ = write!(text, " and {} more", items.len() - NAMED);
-    }
-    text
+fn listed(items: &[String], separator: &str) -> String {
+    let more = if items.len() > NAMED { format!(" and {} more", items.len() - NAMED) } else { String::new() };
+    items[..items.len().min(NAMED)].join(separator) + &more
 }
 
 #[cfg(test)]
@@ -170,13 +153,19 @@ mod tests {
 
     #[test]
     fn it_says_how_it_ended() {
-        let failed = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let failed = |failed: &[(&str, &str)]| {
+            failed.iter().map(|(unit, problem)| ((*unit).to_owned(), (*problem).to_owned())).collect::<Vec<_>>()
+        };
         for (failures, notes, expected) in [
             (&[][..], 0, "all 4 ready"),
             (&[], 1, "3 of 4 ready; the others are masked or not essential"),
-            (&["a.service: failed (exit-code)"], 0, "a.service: failed (exit-code); see `systemctl status a.service`"),
             (
-                &["a.service: failed (signal)", "b.service: failed (timeout)"],
+                &[("a.service", "failed (exit-code)")],
+                0,
+                "a.service: failed (exit-code); see `systemctl status a.service`",
+            ),
+            (
+                &[("a.service", "failed (signal)"), ("b.service", "failed (timeout)")],
                 0,
                 "not ready: a.service: failed (signal); b.service: failed (timeout)",
             ),

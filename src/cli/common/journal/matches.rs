@@ -1,20 +1,20 @@
-//! Which lines of the journal are a group's: the matches of journalctl(1).
+//! Which lines of the journal are a group's, as matches of journalctl(1).
 
+use super::line::GAVE_UP;
 use crate::basic::scope::Scope;
 use crate::change::observe::members::Member;
 use crate::cli::common::selector::Selector;
 
-/// The matches for what was named. Lines that a process wrote, lines that copse wrote about what it did to it, and lines
-/// that the service manager wrote about it; on
-/// 247 and 252 the latter carry no field of ours, so they are found by the unit that they are about.
+/// The matches for the lines of the selected units: what their processes wrote, what copse logged about them, and what
+/// the service manager logged about them. On 247 and 252, the latter have no `COPSE_…` field, so they are found by unit.
 ///
-/// In a user's manager `LogExtraFields=` has no effect (seen on 252), so there everything is found by the unit; and
-/// another user may have a group of the same name.
-pub(in crate::cli) fn matches(scope: Scope, named: &Selector, members: &[Member]) -> Vec<String> {
+/// In a user's manager, `LogExtraFields=` has no effect (seen on 252), so all lines are found by unit; and another user
+/// may have a group of the same name, so the user is matched as well.
+pub(crate) fn matches(scope: Scope, selector: &Selector, members: &[Member]) -> Vec<String> {
+    let group = &selector.group;
     let mut units: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
-    let group = &named.group;
     let mut own = Vec::new();
-    match &named.part {
+    match &selector.part {
         None => {
             units.push(format!("{group}.target"));
             own.extend(
@@ -22,45 +22,48 @@ pub(in crate::cli) fn matches(scope: Scope, named: &Selector, members: &[Member]
             );
             own.push(format!("copse-failed@{group}.target"));
         }
-        // An instance that isn't loaded now, and isn't in the file: it may have run.
+        // An instance that is neither loaded nor in the file may have run.
         Some(part) if units.is_empty() => {
-            let same = part.split(['@', '.']).next() == Some(group);
-            let stem = if same { part.clone() } else { format!("{group}-{part}") };
+            let named_as_group = part.split(['@', '.']).next() == Some(group);
+            let stem = if named_as_group { part.clone() } else { format!("{group}-{part}") };
             units.push(if part.contains('.') { stem } else { stem + ".service" });
         }
         Some(_) => {}
     }
     let services = units.iter().filter(|unit| unit.ends_with(".service"));
-    let judges: Vec<String> = services.map(|unit| format!("{}{unit}", super::line::JUDGE)).collect();
+    let checks: Vec<String> = services.map(|unit| format!("{GAVE_UP}{unit}")).collect();
     units.extend(own);
-    let by_judges = |field: &str| judges.iter().map(|unit| format!("{field}={unit}")).collect::<Vec<_>>();
-    let of = |field: &str| units.iter().map(|unit| format!("{field}={unit}")).collect::<Vec<_>>();
-    let or = || vec!["+".to_owned()];
-    match scope {
+    let each =
+        |field: &str, values: &[String]| values.iter().map(|value| format!("{field}={value}")).collect::<Vec<_>>();
+    let from = |field: &str| [each(field, &units), each(field, &checks)].concat();
+    // Matches of one alternative are combined by AND, those of the same field by OR.
+    let alternatives = match scope {
         Scope::System => {
-            let fields = match &named.part {
+            let fields = match &selector.part {
                 None => vec![format!("COPSE_GROUP={group}")],
-                // Also instances that aren't there any more.
+                // All instances, also those that exist no longer.
                 Some(part) if !part.contains(['@', '.']) => {
                     vec![format!("COPSE_GROUP={group}"), format!("COPSE_PROCESS={part}")]
                 }
                 Some(_) => Vec::new(),
             };
-            let fields = if fields.is_empty() { fields } else { [fields, or()].concat() };
-            let manager = [vec!["_PID=1".to_owned()], of("UNIT")].concat();
-            [fields, of("_SYSTEMD_UNIT"), by_judges("_SYSTEMD_UNIT"), or(), manager, or(), of("COPSE_UNIT")].concat()
+            let manager = [vec!["_PID=1".to_owned()], each("UNIT", &units)].concat();
+            vec![fields, from("_SYSTEMD_UNIT"), manager, each("COPSE_UNIT", &units)]
         }
         Scope::User => {
-            let user = || vec![format!("_UID={}", rustix::process::getuid().as_raw())];
-            // Of a process that ended at once journald can't tell the unit any more, but it was told the identifier.
+            let user = format!("_UID={}", rustix::process::getuid().as_raw());
+            let by_user = |matches: Vec<String>| {
+                if matches.is_empty() { matches } else { [vec![user.clone()], matches].concat() }
+            };
+            // journald cannot tell the unit of a process that ended at once, but systemd told it the identifier.
             let services = units.iter().filter_map(|unit| unit.strip_suffix(".service"));
-            let identifiers: Vec<String> = services.map(|stem| format!("SYSLOG_IDENTIFIER={stem}")).collect();
-            let identified = if identifiers.is_empty() { identifiers } else { [or(), user(), identifiers].concat() };
-            let done = [or(), user(), of("COPSE_UNIT")].concat();
-            let written = [user(), of("_SYSTEMD_USER_UNIT"), by_judges("_SYSTEMD_USER_UNIT")].concat();
-            [written, or(), user(), of("USER_UNIT"), identified, done].concat()
+            let identified = services.map(|stem| format!("SYSLOG_IDENTIFIER={stem}")).collect();
+            [from("_SYSTEMD_USER_UNIT"), each("USER_UNIT", &units), identified, each("COPSE_UNIT", &units)]
+                .map(by_user)
+                .to_vec()
         }
-    }
+    };
+    alternatives.into_iter().filter(|matches| !matches.is_empty()).collect::<Vec<_>>().join(&"+".to_owned())
 }
 
 #[cfg(test)]
@@ -74,8 +77,8 @@ mod tests {
     }
 
     fn of(scope: Scope, part: Option<&str>, members: &[Member]) -> String {
-        let named = Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) };
-        matches(scope, &named, members).join(" ")
+        let selector = Selector { group: "g".to_owned(), part: part.map(ToOwned::to_owned) };
+        matches(scope, &selector, members).join(" ")
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A line of the journal, for people.
 
+use anstyle::AnsiColor;
 use serde_json::{Map, Value};
 
 use crate::basic::diagnostic::one_line;
@@ -8,8 +9,8 @@ use crate::basic::scope::Scope;
 use crate::change::observe::members;
 use crate::change::observe::members::Member;
 
-/// The fields that are asked for, beside the time, which journalctl always gives.
-pub(in crate::cli) const FIELDS: [&str; 9] = [
+/// The fields that are read, besides the time, which journalctl always writes.
+pub(crate) const FIELDS: [&str; 9] = [
     "MESSAGE",
     "PRIORITY",
     "_SYSTEMD_UNIT",
@@ -21,22 +22,23 @@ pub(in crate::cli) const FIELDS: [&str; 9] = [
     "_UID",
 ];
 
-/// The least urgent lines of the service manager that somebody who looks on wants to see (sd-daemon(3)).
+/// The least urgent lines of the service manager that are shown live (sd-daemon(3)).
 const WARNING: u8 = 4;
 
-/// What stands before the name of the unit of which it is found out whether it gave up.
-pub(super) const JUDGE: &str = "copse-gave-up@";
+/// What precedes the name of a unit in that of its failure policy check.
+pub(super) const GAVE_UP: &str = "copse-gave-up@";
 
-/// Foreground colours of ANSI terminals that can be read on black and on white; red is for what is bad.
-const COLOURS: [&str; 5] = ["36", "33", "32", "35", "34"];
+/// Readable on black and on white; red is for errors.
+const COLORS: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Green, AnsiColor::Magenta, AnsiColor::Blue];
 
-/// Names wider than this don't move the messages of all others to the right.
-const WIDEST: usize = 24;
+/// Longer names push the rest of their line to the right.
+const NAME_MAX: usize = 24;
 
-/// What the gate is called here.
+/// The name of the readiness gate.
 const GATE: &str = "copse-ready";
 
-/// What a unit is called here: of the group's own units the group needn't be said.
+/// The name of a unit: its label, for units of copse's own without the group.
 fn name(group: &str, unit: &str) -> String {
     let label = members::label(group, unit);
     let own =
@@ -44,66 +46,64 @@ fn name(group: &str, unit: &str) -> String {
     own.map(str::to_owned).unwrap_or(label)
 }
 
-/// Writes lines: the time, who, and what.
-pub(in crate::cli) struct Painter {
+/// Formats lines: the time, the name, the message.
+pub(crate) struct Painter {
     scope: Scope,
-    /// Only for who looks on while it happens.
     live: bool,
     group: String,
     width: usize,
-    colour: bool,
-    /// In the order of their first line: neighbours have different colours.
+    color: bool,
+    /// The names in the order of their first lines: neighbours have different colors.
     seen: Vec<String>,
 }
 
 impl Painter {
-    pub(in crate::cli) fn new(scope: Scope, group: &str, members: &[Member], colour: bool) -> Self {
+    pub(crate) fn new(scope: Scope, group: &str, members: &[Member], color: bool) -> Self {
         let widths = members.iter().map(|member| member.label.chars().count());
-        let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
-        Self { scope, live: false, group: group.to_owned(), width, colour, seen: Vec::new() }
+        let width = widths.filter(|width| *width <= NAME_MAX).max().unwrap_or(0);
+        Self { scope, live: false, group: group.to_owned(), width, color, seen: Vec::new() }
     }
 
-    /// For all of the group: its gate's lines stand among those of the processes.
-    pub(in crate::cli) fn whole(mut self) -> Self {
+    /// For a whole group: makes room for the name of the gate.
+    pub(crate) fn whole(mut self) -> Self {
         self.width = self.width.max(GATE.len());
         self
     }
 
-    /// For who looks on while it happens: the time of day without the date, and of the service manager's lines only those
-    /// that warn, because what it does otherwise is [`said`](Self::said).
-    pub(in crate::cli) fn live(mut self) -> Self {
+    /// For lines that are shown as they are written: the time has no date, and of the service manager's lines there are
+    /// only warnings and errors, because the caller shows what happens to units with [`Painter::own_line`].
+    pub(crate) fn live(mut self) -> Self {
         self.live = true;
         self
     }
 
-    /// A line of copse's own about a member of the group, or about all of it.
-    pub(in crate::cli) fn said(&mut self, name: &str, micros: u64, text: &str) -> String {
+    /// A line of this command about a member of the group, or about the group.
+    pub(crate) fn own_line(&mut self, name: &str, micros: u64, text: &str) -> String {
         format!("{} copse: {}\n", self.head(name, Some(micros)), one_line(text))
     }
 
     fn head(&mut self, name: &str, micros: Option<u64>) -> String {
-        let when = micros.and_then(local_time::local).unwrap_or_default();
-        let when = if self.live { when.rsplit(' ').next().unwrap_or_default() } else { &when };
-        format!("{when} {}", self.name(name))
+        let time = micros.and_then(local_time::local).unwrap_or_default();
+        let time = if self.live { time.rsplit(' ').next().unwrap_or_default() } else { &time };
+        format!("{time} {}", self.name(name))
     }
 
-    /// A line of `journalctl --output=json` as one or more for people, each with a newline; `None` for what isn't one.
-    pub(in crate::cli) fn line(&mut self, json: &str) -> Option<String> {
+    /// A line of `journalctl --output=json` as one or more lines; `None` if it is not to be shown, or not JSON.
+    pub(crate) fn line(&mut self, json: &str) -> Option<String> {
         let Value::Object(fields) = serde_json::from_str(json).ok()? else { return None };
         let text = |field: &str| fields.get(field).and_then(Value::as_str);
-        let (own, about) = match self.scope {
+        let (from, about) = match self.scope {
             Scope::System => (text("_SYSTEMD_UNIT"), text("UNIT")),
             Scope::User => (text("_SYSTEMD_USER_UNIT"), text("USER_UNIT")),
         };
-        // The service manager's own lines are about a unit; those of a process come from one.
-        let manager = own.is_none_or(|own| own == "init.scope") && about.is_some();
+        let manager = from.is_none_or(|from| from == "init.scope") && about.is_some();
         if self.live && manager && text("PRIORITY").and_then(|text| text.parse().ok()).is_none_or(|p: u8| p > WARNING) {
             return None;
         }
-        // So are those that say what copse did to it, or found out about it.
-        let copse = text("COPSE_UNIT").or_else(|| own?.strip_prefix(JUDGE));
-        let unit = copse.or(if manager { about } else { own });
-        // A process's identifier is its unit's name, too.
+        // What copse did to a unit, or found out about it.
+        let copse = text("COPSE_UNIT").or_else(|| from?.strip_prefix(GAVE_UP));
+        let unit = copse.or(if manager { about } else { from });
+        // Without a unit, the identifier: generated units set it to the unit's name.
         let name = one_line(&name(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
         let head = self.head(&name, text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()));
         let by = match (copse, manager) {
@@ -111,29 +111,27 @@ impl Painter {
             (None, true) => "systemd: ",
             (None, false) => "",
         };
-        let message = without_colours(&message(&fields));
-        let mut lines = message.trim_end_matches('\n').split('\n');
-        let first = lines.next().unwrap_or_default();
-        let mut shown = format!("{head} {by}{}\n", visible(first));
-        for line in lines {
-            shown.push_str(&format!("{head} {}\n", visible(line)));
-        }
-        Some(shown)
+        let message = without_colors(&message(&fields));
+        let lines = message.trim_end_matches('\n').split('\n').enumerate();
+        let line = |(index, line): (usize, &str)| {
+            format!("{head} {}{}\n", if index == 0 { by } else { "" }, one_line(line.trim_end_matches('\r')))
+        };
+        Some(lines.map(line).collect())
     }
 
     fn name(&mut self, name: &str) -> String {
-        let place = self.seen.iter().position(|seen| seen == name).unwrap_or_else(|| {
+        let index = self.seen.iter().position(|seen| seen == name).unwrap_or_else(|| {
             self.seen.push(name.to_owned());
             self.seen.len() - 1
         });
         let padded = format!("{name:<width$} |", width = self.width);
-        let colour = COLOURS[place % COLOURS.len()];
-        if self.colour { format!("\u{1b}[{colour}m{padded}\u{1b}[0m") } else { padded }
+        let style = COLORS[index % COLORS.len()].on_default();
+        if self.color { format!("{style}{padded}{style:#}") } else { padded }
     }
 }
 
-/// `MESSAGE`: text, or the numbers of its bytes where it isn't.
-pub(in crate::cli) fn message(fields: &Map<String, Value>) -> String {
+/// `MESSAGE`: text, or numbers if it is not text.
+pub(crate) fn message(fields: &Map<String, Value>) -> String {
     match fields.get("MESSAGE") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(bytes)) => {
@@ -144,23 +142,17 @@ pub(in crate::cli) fn message(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// Without `ESC [ … m`: colours that a process writes for its own terminal would run into ours.
-fn without_colours(text: &str) -> String {
+/// Removes `ESC [ … m`: a process writes colors for a terminal of its own. Other escape sequences stay, to be made visible.
+fn without_colors(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let numbers = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        match numbers.strip_prefix('m') {
+        match piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').strip_prefix('m') {
             Some(rest) => plain.push_str(rest),
             None => plain.extend(["\u{1b}[", piece]),
         }
     }
     plain
-}
-
-/// A line without what steers a terminal.
-fn visible(line: &str) -> String {
-    one_line(line.trim_end_matches('\r'))
 }
 
 #[cfg(test)]
