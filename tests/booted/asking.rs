@@ -1,6 +1,6 @@
 //! `copse start`, `stop`, `restart` and their like: what happens, and what is said about it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Output, Scope};
@@ -11,6 +11,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_says_what_becomes_of_each_unit),
     situation!(a_start_of_what_can_not_start_says_why),
     situation!(a_start_of_a_running_group_brings_back_what_failed),
+    situation!(a_journal_that_does_not_answer_holds_up_no_start),
     situation!(a_start_says_that_systemd_has_not_read_the_file),
     situation!(a_stop_returns_when_the_last_process_is_gone),
     situation!(a_stopped_process_stays_stopped_under_traffic),
@@ -131,6 +132,17 @@ fn a_start_of_a_running_group_brings_back_what_failed(m: &Machine) {
     assert_eq!(pids(m, "again", &WORKERS[..2]), before);
     expect(&copse(m, &["start", "again/loader", "again-worker@1.service"]), 0, &["start    loader  ready"]);
     assert_eq!(m.property("again-loader.service", "ActiveState"), "active");
+}
+
+fn a_journal_that_does_not_answer_holds_up_no_start(m: &Machine) {
+    let _group = m.group("mute", "[process.bad]\nshell = \"exit 3\"\nready = \"oneshot\"\ninstances = 2\n");
+    m.systemctl(&["kill", "--signal=STOP", "systemd-journald.service"]);
+    let begin = Instant::now();
+    let output = copse(m, &["start", "mute"]);
+    let took = begin.elapsed();
+    m.systemctl(&["kill", "--signal=CONT", "systemd-journald.service"]);
+    expect(&output, 1, &["✗ start    bad@1  failed: exit status 3", "✗ start    bad@2  failed: exit status 3"]);
+    assert!(took < Duration::from_secs(10), "{took:?} {output:?}");
 }
 
 fn a_start_says_that_systemd_has_not_read_the_file(m: &Machine) {
