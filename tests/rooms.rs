@@ -92,6 +92,28 @@ fn the_crate_and_the_guide_for_contributors_introduce_the_rooms_with_the_same_pi
     }
 }
 
+/// The chapters of copse(1) share what is in `cli/common`, and stand next to each other.
+#[test]
+fn chapters_of_the_command_import_only_what_they_share() {
+    let cli = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli"));
+    for file in sources(cli) {
+        let own = file.strip_prefix(cli).unwrap().with_extension("");
+        let own = own.iter().next().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for (position, path) in code.match_indices("crate::cli::") {
+            let other: String =
+                code[position + path.len()..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let line = code[..position].matches('\n').count() + 1;
+            assert!(
+                other == own || other == "common",
+                "{}:{line} imports `cli::{other}`; move what both need to `cli/common`",
+                file.display()
+            );
+        }
+    }
+}
+
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let all = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });

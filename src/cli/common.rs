@@ -16,4 +16,5 @@ pub(crate) mod report;
 pub(crate) mod selection;
 pub(crate) mod selector;
 pub(crate) mod session;
+pub(crate) mod temporary_group;
 pub(crate) mod whole_group;

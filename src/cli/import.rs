@@ -16,7 +16,7 @@ use super::common::exit::Exit;
 use super::common::output;
 use super::common::report;
 use super::common::report::Report;
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, Severity, SourceFile};
+use crate::basic::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::basic::scope::Scope;
 use crate::unit::name::GroupName;
 
@@ -143,14 +143,4 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), Error> {
         ErrorKind::AlreadyExists => Error::failed(format_args!("`{}` already exists, not overwriting", path.display())),
         _ => Error::cannot(format_args!("write `{}`", path.display()), error),
     })
-}
-
-/// A file of another process manager's, with its absolute path.
-pub(super) fn read(path: &Path) -> Result<SourceFile, Diagnostic> {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let bytes = std::fs::read(&path)
-        .map_err(|error| Diagnostic::file(Code::Unreadable, &path, format!("can't be read: {error}")))?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, &path, "the file isn't UTF-8 text"))?;
-    Ok(SourceFile { path, text })
 }

@@ -4,17 +4,14 @@
 //!  prepare      reads the files: a Procfile or group file, `.env` files
 //!  draft        what is written: the group file, what is put over it, the environments        (pure)
 //!  environment  what of the caller's variables a process gets                                 (pure)
-//!  place        where that is, whose it is, and that only that is removed
-//!  front        the log, what becomes of the processes, Ctrl-C
+//!  foreground   the log, what becomes of the processes, Ctrl-C
 //!  watch        what is said of them, and when it is over                                     (pure)
-//!  clear        stops what still runs, and removes units and files
 //! ```
 //!
 //! The group is an ordinary one, with a name of its own, whose file is in /run: `copse status` shows it, and nothing of
 //! it can meet an installed group. Should this process be killed, `copse-run@G.service` clears up; should that be
 //! killed as well, systemd starts it again; and the next `copse run` clears up after runs that have neither.
 
-pub(super) mod cleanup;
 mod draft;
 mod environment;
 mod foreground;
@@ -22,24 +19,23 @@ mod marker;
 mod prepare;
 mod signals;
 mod watch;
-pub(super) mod workspace;
 
 use std::io::stdout;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use self::cleanup::{clear, left_over};
 use self::foreground::{Front, Over};
 use self::prepare::Prepared;
 use self::signals::Signals;
 use self::watch::End;
-use self::workspace::{Caller, Workspace};
 use super::common::error::Error;
 use super::common::execute::Execute;
 use super::common::exit::Exit;
 use super::common::message::warn;
 use super::common::session::with_manager;
+use super::common::temporary_group::cleanup::{clear, left_over};
+use super::common::temporary_group::workspace::{Caller, Workspace};
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
 use crate::import::procfile::Formation;

@@ -30,7 +30,7 @@ pub(crate) struct Processes {
 
 #[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Json {
-    /// Print JSON instead of text, one object per line and name.
+    /// Print JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -114,16 +114,27 @@ pub(crate) fn add_unsupported(outcome: &mut Outcome, systemd: Systemd) {
     }
 }
 
+/// Reads a file, such as another process manager's. The result has its absolute path.
+pub(crate) fn read_file(path: &Path) -> Result<SourceFile, Diagnostic> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+    source_file(&path, bytes)
+}
+
 fn read_stdin(path: &Path) -> Result<SourceFile, Diagnostic> {
     let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(STDIN_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Diagnostic::file(Code::Unreadable, path, format!("can't be read: {error}")))?;
+    std::io::stdin().lock().take(STDIN_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > STDIN_MAX {
         return Err(Diagnostic::file(Code::TooLarge, path, "larger than 4 MiB: hardly a group file"));
     }
+    source_file(path, bytes)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::file(Code::Unreadable, path, format!("can't be read: {error}"))
+}
+
+fn source_file(path: &Path, bytes: Vec<u8>) -> Result<SourceFile, Diagnostic> {
     let text =
         String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, path, "the file isn't UTF-8 text"))?;
     Ok(SourceFile { path: path.to_owned(), text })

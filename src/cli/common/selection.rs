@@ -165,6 +165,11 @@ impl<'o> Selection<'o> {
         }
     }
 
+    /// The error of commands that need a running process.
+    pub(crate) fn nothing_runs(&self) -> Error {
+        Error::new(Exit::Stopped, format_args!("`{}` has no running process", self.label()))
+    }
+
     /// The members for which `filter` is true, in their order.
     pub(crate) fn subjects(&self, filter: impl Fn(&Member) -> bool) -> Vec<Subject> {
         self.members.iter().filter(|member| filter(member)).map(Member::subject).collect()

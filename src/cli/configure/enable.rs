@@ -35,6 +35,10 @@ struct Groups {
     #[arg(value_name = "GROUP", required = true)]
     names: Vec<String>,
 
+    /// Also start or stop them now.
+    #[arg(long)]
+    now: bool,
+
     #[command(flatten)]
     output: Json,
 }
@@ -44,10 +48,6 @@ struct Groups {
 pub(crate) struct Enable {
     #[command(flatten)]
     groups: Groups,
-
-    /// Also start them now.
-    #[arg(long)]
-    now: bool,
 }
 
 /// Do not start groups at boot.
@@ -55,10 +55,6 @@ pub(crate) struct Enable {
 pub(crate) struct Disable {
     #[command(flatten)]
     groups: Groups,
-
-    /// Also stop them now.
-    #[arg(long)]
-    now: bool,
 }
 
 /// The target of a group.
@@ -74,18 +70,18 @@ struct Target<'s> {
 
 impl Execute for Enable {
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
-        change(scope, &self.groups, true, self.now)
+        change(scope, &self.groups, true)
     }
 }
 
 impl Execute for Disable {
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
-        change(scope, &self.groups, false, self.now)
+        change(scope, &self.groups, false)
     }
 }
 
 /// Stops at the first group that does not end with [`Exit::Done`].
-fn change(scope: Scope, groups: &Groups, enable: bool, now: bool) -> Result<Exit, Error> {
+fn change(scope: Scope, groups: &Groups, enable: bool) -> Result<Exit, Error> {
     session::run(scope, groups.output.json, async |session| {
         for name in &groups.names {
             let target = Target::new(session, name)?;
@@ -96,7 +92,7 @@ fn change(scope: Scope, groups: &Groups, enable: bool, now: bool) -> Result<Exit
                 target.disable().await?
             }
             session.progress.changed(target.state().await != before);
-            let end = if now { start_or_stop(session, name, enable).await } else { Ok(Exit::Done) };
+            let end = if groups.now { start_or_stop(session, name, enable).await } else { Ok(Exit::Done) };
             let (group, details) = (&target.group, Details::Enable { enabled: enable });
             session.progress.report(group, group.as_str(), details).await?;
             match end? {

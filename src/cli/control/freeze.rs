@@ -51,7 +51,7 @@ async fn change(session: &Session, selection: &Selection<'_>, freeze: bool) -> R
     let services = selection.subjects(|member| member.kind == Kind::Process && member.unit.ends_with(".service"));
     let running = session.unmasked(&selection.group, running(session, services).await?).await?;
     if running.is_empty() {
-        return Err(Error::new(Exit::Stopped, format_args!("`{}` has no running process", selection.label())));
+        return Err(selection.nothing_runs());
     }
     let change = session.rollout(&selection.group, None, async |rollout| {
         for subject in &running {

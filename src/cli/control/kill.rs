@@ -57,7 +57,7 @@ impl Kill {
         let has_processes = |kind| kind != Kind::Socket && kind != Kind::Timer;
         let up = session.up(selection.subjects(|member| has_processes(member.kind))).await?;
         if up.is_empty() {
-            return Err(Error::new(Exit::Stopped, format_args!("`{}` has no running process", selection.label())));
+            return Err(selection.nothing_runs());
         }
         let whom = match self.kill_whom {
             Whom::Main => "main",

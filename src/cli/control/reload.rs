@@ -39,7 +39,7 @@ async fn reload(session: &Session, selection: &Selection<'_>) -> Result<Exit, Er
     let labels =
         |subjects: &[Subject]| subjects.iter().map(|subject| subject.label.as_str()).collect::<Vec<_>>().join(", ");
     if able.is_empty() && unable.is_empty() {
-        return Err(Error::new(Exit::Stopped, format_args!("`{}` has no running process", selection.label())));
+        return Err(selection.nothing_runs());
     }
     if able.is_empty() {
         return Err(Error::failed(format_args!("cannot reload {}: there is no `exec-reload`", labels(&unable))));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Error, Exit, Output, create, next, read};
+use super::{Error, Exit, Output, create, next};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
 use crate::basic::suggest;
+use crate::cli::common::input::read_file;
 use crate::import::dotenv;
 use crate::import::dotenv::Variable;
 use crate::import::procfile;
@@ -66,10 +67,10 @@ impl Procfile {
 
     /// The Procfile, and the variables of the `.env` files.
     fn read(&self, diagnostics: &mut Diagnostics) -> Result<(Arc<SourceFile>, Vec<Variable>), Diagnostic> {
-        let file = Arc::new(read(&self.file)?);
+        let file = Arc::new(read_file(&self.file)?);
         let mut variables = Vec::new();
         for path in &self.env {
-            let found = dotenv::read(&Arc::new(read(path)?));
+            let found = dotenv::read(&Arc::new(read_file(path)?));
             diagnostics.extend(found.diagnostics);
             found.variables.into_iter().for_each(|found| dotenv::set(&mut variables, &found.name, found.value));
         }

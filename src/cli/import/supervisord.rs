@@ -8,9 +8,10 @@ use std::sync::Arc;
 use clap::Args;
 use glob::MatchOptions;
 
-use super::{Error, Exit, Output, next, read};
+use super::{Error, Exit, Output, next};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
+use crate::cli::common::input::read_file;
 use crate::import::dotenv;
 use crate::import::supervisord::config::World;
 use crate::import::supervisord::options::KINDS;
@@ -67,7 +68,7 @@ impl Supervisord {
     }
 
     fn read_files(&self) -> Result<Vec<SourceFile>, Diagnostic> {
-        self.files.iter().map(|path| read(path)).collect()
+        self.files.iter().map(|path| read_file(path)).collect()
     }
 
     fn environment(&self, diagnostics: &mut Diagnostics) -> Result<BTreeMap<String, String>, Diagnostic> {
@@ -80,7 +81,7 @@ impl Supervisord {
             );
         }
         for path in &self.env {
-            let found = dotenv::read(&Arc::new(read(path)?));
+            let found = dotenv::read(&Arc::new(read_file(path)?));
             environment.extend(found.variables.into_iter().map(|variable| (variable.name, variable.value)));
             // How foreman would have read the file matters to nobody here.
             let left_out = found.diagnostics.iter().filter(|diagnostic| diagnostic.code == Code::LeftOut);
@@ -103,7 +104,7 @@ fn included(pattern: &str) -> Vec<Result<SourceFile, Diagnostic>> {
         Ok(paths) => {
             let mut paths: Vec<PathBuf> = paths.flatten().collect();
             paths.sort();
-            paths.iter().map(|path| read(path)).collect()
+            paths.iter().map(|path| read_file(path)).collect()
         }
         Err(error) => vec![Err(Diagnostic::file(Code::NotImported, pattern, format!("no pattern: {error}")))],
     }

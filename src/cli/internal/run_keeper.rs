@@ -8,8 +8,8 @@ use crate::basic::scope::{Directories, Scope};
 use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::session::with_manager;
-use crate::cli::run::cleanup::clear;
-use crate::cli::run::workspace::{Caller, Workspace};
+use crate::cli::common::temporary_group::cleanup::clear;
+use crate::cli::common::temporary_group::workspace::{Caller, Workspace};
 use crate::manager::jobs::Jobs;
 use crate::unit::name::GroupName;
 

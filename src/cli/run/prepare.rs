@@ -7,15 +7,15 @@ use super::Run;
 use super::draft;
 use super::draft::{Draft, Surroundings};
 use super::environment;
-use super::workspace::Workspace;
 use crate::basic::diagnostic::{Diagnostics, SourceFile};
 use crate::basic::scope::Directories;
 use crate::basic::suggest;
 use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
+use crate::cli::common::input::read_file;
 use crate::cli::common::message::warn;
 use crate::cli::common::report::Report;
-use crate::cli::import;
+use crate::cli::common::temporary_group::workspace::Workspace;
 use crate::generator;
 use crate::group_file::discover;
 use crate::group_file::discover::{FoundGroup, Source};
@@ -192,7 +192,7 @@ fn read(file: &Path) -> Result<Arc<SourceFile>, Error> {
         return Err(Error::failed(format_args!("there is no Procfile in {directory}"))
             .help("run `copse run FILE` for another one, or a group file (*.toml)"));
     }
-    import::read(file).map(Arc::new).map_err(|diagnostic| Error::failed(diagnostic.line()))
+    read_file(file).map(Arc::new).map_err(|diagnostic| Error::failed(diagnostic.line()))
 }
 
 fn invalid(diagnostics: &Diagnostics) -> Error {

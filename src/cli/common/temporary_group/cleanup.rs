@@ -60,7 +60,7 @@ async fn stop(jobs: &Jobs, unit: &str) -> zbus::Result<()> {
 ///
 /// # Errors
 /// As [`clear`].
-pub(super) async fn left_over(jobs: &Jobs, scope: Scope, state: &std::path::Path) -> Result<(), String> {
+pub(in crate::cli) async fn left_over(jobs: &Jobs, scope: Scope, state: &std::path::Path) -> Result<(), String> {
     for place in Workspace::left_over(state) {
         clear(jobs, scope, &place).await?;
     }
