@@ -111,7 +111,8 @@ fn a_start_of_what_can_not_start_says_why(m: &Machine) {
     let output = copse(m, &["start", "unread"]);
     expect(&output, 1, &["a  failed: exit status 203/EXEC"]);
     // In systemd's words, or in copse's where those got lost.
-    let why = ["\n  a: Failed at step EXEC spawning /srv/no-such-program: No such", "\n  a: its program does not exist"];
+    let why =
+        ["\n  a: Failed at step EXEC spawning /srv/no-such-program: No such", "\n  a: its program does not exist"];
     assert!(why.iter().any(|why| output.stdout.contains(why)), "{output:?}");
     m.remove("/etc/copse/unread.toml");
     m.reload();
