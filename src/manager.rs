@@ -30,7 +30,8 @@ pub mod readiness;
 pub mod state;
 pub mod transport;
 pub mod unit;
+pub mod watch;
 
-pub use self::connection::{Connected, EndedJob, Heard, connect};
+pub use self::connection::{Connected, Signal, connect};
 pub use self::error::{is_masked, is_passing, is_refusal, is_unknown};
 pub use self::transport::{LOG_IN, NOT_BOOTED, Unreachable, Way, is_booted};

@@ -1,21 +1,19 @@
-//! Carries out a [`Plan`](super::plan::Plan): awaits, and decides nothing.
+//! Carries out a [`Plan`](super::plan::Plan): it waits, and decides nothing.
 //!
 //! ```text
-//!  apply      what is written down, so that it can be done again
-//!  asked      what `copse restart` asks for, as a plan           (pure)
+//!  apply      what is written down, so that an interrupted apply can be repeated
 //!  group      all of a group, by its target
-//!  event      what is said meanwhile, and how it ends
+//!  event      what is reported meanwhile, and how it ends
 //!  interrupt  SIGINT, SIGTERM, SIGHUP
-//!  freezer    what is frozen is thawed before it is touched
-//!  unit       one unit: its job, and what became of it
-//!  lock       one apply at a time
-//!  hold       what wasn't rolled yet stays what it is
-//!  watch      does it stay ready? is it settled?
-//!  roll       one instance after the other
-//!  record     what was done, in the journal
+//!  freezer    frozen units are thawed before they are touched
+//!  unit       one unit: its job, and what becomes of it
+//!  pinning    units not reached yet keep their definition
+//!  settle     does it stay ready? is it settled?
+//!  rolling    one instance after the other
+//!  journal    what was done, in the journal
 //! ```
 //!
-//! The first unit that doesn't come to what it should ends it: what was done stays done, what wasn't begun isn't touched.
+//! The first unit that does not come to what it should ends the rollout: earlier steps stay done, later ones are not begun.
 
 pub mod apply;
 pub mod event;
@@ -35,41 +33,37 @@ use futures_util::future::join_all;
 
 use super::observe::members::Subject;
 use super::plan::{Action, Plan, Reason, Step};
-use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::jobs::{Jobs, Request};
 use crate::manager::{Connected, is_masked};
 
-pub use self::event::{Event, Failure, Problem, Reached, Reporter, Stop};
+pub use self::event::{Event, Failure, Problem, Reporter, Stop, UnitOutcome};
 pub use self::interrupt::Interrupt;
 pub use self::pinning::Pinning;
 
 /// What is needed to carry out plans.
 pub struct Rollout<'r> {
-    /// The manager, with ears for its jobs.
     pub jobs: &'r Jobs,
-    /// Who is told what happens.
-    pub tell: &'r dyn Reporter,
-    /// Whether to go on.
+    pub reporter: &'r dyn Reporter,
     pub interrupt: Interrupt,
-    /// How long a unit may take to get ready, all its attempts together; `None`: as long as it takes.
+    /// How long a unit may take to become ready, all its attempts together; `None`: without a limit.
     pub limit: Option<Duration>,
-    /// Units that are down because an apply was interrupted, and are to run.
+    /// Units that an interrupted apply stopped and has to start again.
     pub wanted: BTreeSet<String>,
-    /// What is held at its old definition until it is dealt with; `None`: no definition changes.
-    pub hold: Option<&'r Pinning<'r>>,
+    /// The units that keep their old definition until the rollout reaches them; `None`: no definition changes.
+    pub pinning: Option<&'r Pinning<'r>>,
 }
 
 impl Rollout<'_> {
-    /// Does what the plan says, one step after the other.
+    /// Carries out the steps of a plan, one after the other.
     ///
     /// # Errors
-    /// Why it stopped; the steps after that weren't begun.
+    /// Why it stopped; later steps are not begun.
     pub async fn steps(&self, plan: &Plan) -> Result<(), Stop> {
         let mut rest = plan.steps.as_slice();
         while let Some((step, after)) = rest.split_first() {
-            if self.interrupt.asked() {
+            if self.interrupt.is_requested() {
                 return Err(Stop::Interrupted);
             }
-            // What this one begins with, if it is one that changes something.
             self.release(pinning::beginning(std::slice::from_ref(step))).await?;
             self.step(step, after).await?;
             rest = after;
@@ -82,7 +76,7 @@ impl Rollout<'_> {
         match &step.action {
             Action::Run => self.each(step, |subject| self.run_setup(subject)).await,
             Action::Reload => self.each(step, |subject| self.reload(subject)).await,
-            Action::Start => self.each(step, |subject| self.bring_up(Kind::Start, subject)).await,
+            Action::Start => self.each(step, |subject| self.bring_up(Request::Start, subject)).await,
             Action::Restart => {
                 let prove = |ready: Vec<_>| async move { self.prove(&ready, &step.pace, Duration::ZERO).await };
                 self.restart_together(step, &units, prove).await
@@ -90,7 +84,7 @@ impl Rollout<'_> {
             Action::Roll => self.roll(step, after).await,
             Action::Stop => self.stop(step).await,
             Action::Update => {
-                units.iter().for_each(|subject| self.ends(step, subject, Ok(Reached::Updated)));
+                units.iter().for_each(|subject| self.ends(step, subject, Ok(UnitOutcome::Updated)));
                 Ok(())
             }
             Action::Rebind { sockets } => self.rebind(step, sockets).await,
@@ -100,35 +94,35 @@ impl Rollout<'_> {
     /// The same with all units of a step at once.
     async fn each<'s, F>(&self, step: &'s Step, action: impl Fn(&'s Subject) -> F) -> Result<(), Stop>
     where
-        F: Future<Output = Result<Reached, Stop>>,
+        F: Future<Output = Result<UnitOutcome, Stop>>,
     {
         let units: Vec<&Subject> = step.units.iter().collect();
         units.iter().for_each(|subject| self.begins(Self::word(step), subject));
         let ends = join_all(units.iter().map(|subject| action(subject))).await;
-        self.tell_ends(Self::word(step), &step.reasons, &units, ends, Ok(()))
+        self.report_ends(Self::word(step), &step.reasons, &units, ends, Ok(()))
     }
 
-    /// A step that succeeded stays active, and is run again by a reload, so that nothing restarts.
-    async fn run_setup(&self, subject: &Subject) -> Result<Reached, Stop> {
+    /// A setup step that succeeded stays active, and is run again by a reload, so that nothing restarts.
+    async fn run_setup(&self, subject: &Subject) -> Result<UnitOutcome, Stop> {
         let up = self.list(&[&subject.unit]).await?.first().is_some_and(crate::manager::unit::UnitInfo::is_up);
-        let reached = match up {
+        let outcome = match up {
             true => self.reload(subject).await?,
-            false => self.bring_up(Kind::Start, subject).await?,
+            false => self.bring_up(Request::Start, subject).await?,
         };
-        Ok(if reached == Reached::Masked { reached } else { Reached::Done })
+        Ok(if outcome == UnitOutcome::Masked { outcome } else { UnitOutcome::Completed })
     }
 
     async fn stop(&self, step: &Step) -> Result<(), Stop> {
         let units: Vec<&Subject> = step.units.iter().collect();
         units.iter().for_each(|subject| self.begins(Self::word(step), subject));
-        for (subject, reached) in units.iter().zip(self.take_down(&units).await?) {
-            self.ends(step, subject, Ok(reached));
+        for (subject, outcome) in units.iter().zip(self.take_down(&units).await?) {
+            self.ends(step, subject, Ok(outcome));
         }
         Ok(())
     }
 
-    /// Everything down, and up again: systemd refuses to restart a socket under its service, and leaves it dead
-    /// (systemd.socket(5); seen on 252 to 262). The sockets go down first, so that no connection brings a service back.
+    /// Everything down, and up again: systemd refuses to restart a socket while its service is active, and leaves it dead
+    /// (systemd.socket(5); seen on 252 to 262). The sockets go down first, so that no connection starts a service again.
     async fn rebind(&self, step: &Step, sockets: &[Subject]) -> Result<(), Stop> {
         let word = Self::word(step);
         let services: Vec<&Subject> = step.units.iter().collect();
@@ -141,13 +135,13 @@ impl Rollout<'_> {
         all.iter().for_each(|subject| self.begins(word, subject));
         self.take_down(&all).await?;
         for some in [&sockets, &ran] {
-            let ends = join_all(some.iter().map(|subject| self.bring_up(Kind::Start, subject))).await;
-            self.tell_ends(word, &step.reasons, some, ends, Ok(()))?;
+            let ends = join_all(some.iter().map(|subject| self.bring_up(Request::Start, subject))).await;
+            self.report_ends(word, &step.reasons, some, ends, Ok(()))?;
         }
         Ok(())
     }
 
-    /// The word for what is done: what somebody asked to be restarted is restarted, and not rolled.
+    /// The word for an action. A restart on request is called so, although it is carried out as a roll.
     fn word(step: &Step) -> &'static str {
         match step.reasons[..] {
             [Reason::Asked] if step.action == Action::Roll => Action::Restart.word(),
@@ -160,21 +154,25 @@ impl Rollout<'_> {
     }
 
     fn begins(&self, action: &'static str, subject: &Subject) {
-        self.tell.tell(&Event::Begins { action, subject });
+        self.reporter.report(&Event::Begins { action, subject });
     }
 
-    fn ends(&self, step: &Step, subject: &Subject, end: Result<Reached, Problem<'_>>) {
-        self.tell.tell(&Event::Ends { action: Self::word(step), subject, reasons: &step.reasons, end });
+    fn waits(&self, subject: &Subject, what: &str) {
+        self.reporter.report(&Event::Waits { subject, what });
     }
 
-    /// Tells how each of several units ended; `proved` is what became of them after they were ready. The first failure
-    /// counts, and a refusal or a broken connection more than that.
-    fn tell_ends(
+    fn ends(&self, step: &Step, subject: &Subject, end: Result<UnitOutcome, Problem<'_>>) {
+        self.reporter.report(&Event::Ends { action: Self::word(step), subject, reasons: &step.reasons, end });
+    }
+
+    /// Reports how each of several units ended; `proved` is what became of them after they were ready. Returns the first
+    /// failure, or a refusal or a broken connection, which counts more.
+    fn report_ends(
         &self,
         action: &'static str,
         reasons: &[Reason],
         units: &[&Subject],
-        ends: Vec<Result<Reached, Stop>>,
+        ends: Vec<Result<UnitOutcome, Stop>>,
         proved: Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut failure = None;
@@ -184,10 +182,10 @@ impl Rollout<'_> {
             _ => None,
         };
         for (subject, end) in units.iter().zip(ends) {
-            let told = match &end {
-                Ok(reached) => match unproved.as_ref().filter(|failure| failure.subject == **subject) {
+            let reported = match &end {
+                Ok(outcome) => match unproved.as_ref().filter(|failure| failure.subject == **subject) {
                     Some(failure) => Err(Problem::Failed(failure)),
-                    None => Ok(*reached),
+                    None => Ok(*outcome),
                 },
                 Err(Stop::Failed(failure)) => Err(Problem::Failed(failure)),
                 Err(Stop::Refused(..)) => Err(Problem::NotAllowed),
@@ -195,7 +193,7 @@ impl Rollout<'_> {
                 Err(Stop::Manager(error)) if is_masked(error) => Err(Problem::DependencyMasked),
                 Err(_) => Err(Problem::Abandoned),
             };
-            self.tell.tell(&Event::Ends { action, subject, reasons, end: told });
+            self.reporter.report(&Event::Ends { action, subject, reasons, end: reported });
             match end {
                 Err(stop @ Stop::Failed(_)) => failure = failure.or(Some(stop)),
                 Err(stop) => worst = Some(stop),
@@ -205,15 +203,15 @@ impl Rollout<'_> {
         worst.or(failure).map_or(Ok(()), Err)
     }
 
-    /// The first unit of a step is ready and settled: the others may follow, and what the steps `after` begin with.
+    /// The first unit of a step is ready and settled: releases the others, and what the steps `after` begin with.
     async fn proven(&self, step: &Step, after: &[Step]) -> Result<(), Stop> {
         let others = step.units.iter().map(|subject| subject.unit.as_str());
         self.release(others.chain(pinning::beginning(after))).await
     }
 
     async fn release<'u>(&self, units: impl IntoIterator<Item = &'u str>) -> Result<(), Stop> {
-        match self.hold {
-            Some(hold) => hold.release(self.systemd(), units).await,
+        match self.pinning {
+            Some(pinning) => pinning.release(self.systemd(), units).await,
             None => Ok(()),
         }
     }

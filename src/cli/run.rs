@@ -39,7 +39,7 @@ use super::common::temporary_group::workspace::{Caller, Workspace};
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
 use crate::import::procfile::Formation;
-use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::jobs::{Jobs, Request};
 use crate::manager::state::LoadState;
 use crate::manager::{Connected, LOG_IN, NOT_BOOTED, is_booted};
 use crate::unit::name;
@@ -124,7 +124,7 @@ impl Run {
         let cleared = clear(&jobs, scope, place).await;
         if cleared.is_ok() {
             // It would end by itself, but a moment later.
-            let _ = jobs.run(Kind::Stop, &keeper).await;
+            let _ = jobs.run(Request::Stop, &keeper).await;
         }
         match cleared {
             Ok(()) => end,
@@ -135,7 +135,7 @@ impl Run {
     /// The run itself, once everything is in place.
     async fn show(&self, scope: Scope, jobs: &Jobs, signals: &mut Signals, prepared: &Prepared) -> Result<Exit, Error> {
         let (group, colour) = (&prepared.group, self.color.on(&stdout()));
-        let front = Front::new(scope, group, jobs.systemd().clone(), prepared.any_end, colour);
+        let front = Front::new(scope, group, jobs.clone(), prepared.any_end, colour);
         let mut front = front.map_err(|error| Error::cannot("run journalctl", error))?;
         front.say("starting; Ctrl-C stops it");
         let ran = front.start_and_run(signals).await;
@@ -157,7 +157,7 @@ impl Run {
 
 /// Puts everything in place. From the first step on it is cleared up after, whatever happens here.
 async fn begin(jobs: &Jobs, place: &Workspace, prepared: &Prepared, keeper: &str) -> Result<(), String> {
-    let end = jobs.run(Kind::Start, keeper).await.map_err(|error| format!("{keeper} can't be started: {error}"))?;
+    let end = jobs.run(Request::Start, keeper).await.map_err(|error| format!("{keeper} can't be started: {error}"))?;
     if !end.may_be_good() {
         return Err(format!("{keeper} can't be started; is copse installed for this service manager?"));
     }

@@ -2,9 +2,8 @@
 //!
 //! `systemctl daemon-reexec`, which upgrades of systemd call, ends all private connections and leaves the bus for a
 //! moment; a restart of the bus ends those by the bus. The manager keeps its units and jobs over it. So whoever asks
-//! waits until there is somebody again who answers, and only signals are missed: see [`Heard`].
+//! waits until there is somebody again who answers, and only signals are missed: see [`Signal::Gap`].
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,10 +13,9 @@ use tokio::time::{Instant, sleep};
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
 use super::error::is_passing;
-use super::proxy::{MANAGER, MANAGER_PATH, ManagerProxy, SERVICE};
+use super::proxy::{MANAGER_PATH, ManagerProxy, SERVICE};
 use super::state::JobResult;
 use super::transport::{Unreachable, Way, reach};
-use super::unit::unit_path;
 use crate::basic::scope::Scope;
 
 /// How long to wait for a manager that went away. It runs all generators before it answers again.
@@ -55,21 +53,15 @@ struct Live {
     number: u64,
 }
 
-/// A job that is over.
+/// What the manager announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedJob {
-    /// Its number.
-    pub id: u32,
-    /// The unit it was for.
-    pub unit: String,
-    pub result: JobResult,
-}
-
-/// What comes of listening.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard<T> {
-    /// A signal.
-    Signal(T),
+pub enum Signal {
+    /// A job is over (`JobRemoved`).
+    JobRemoved { id: u32, unit: String, result: JobResult },
+    /// Properties of the unit with this object path have changed (`PropertiesChanged`).
+    UnitChanged(String),
+    /// It has read all unit files again (`Reloading`).
+    Reloaded,
     /// The connection was lost and made again: signals may have been missed.
     Gap,
 }
@@ -174,91 +166,32 @@ impl Connected {
         sleep(AGAIN).await;
     }
 
-    /// Has `hear` called with each job that ends from now on (the `JobRemoved` signal), until it says `false`.
+    /// Calls `hear` with each signal from now on, until it returns `false`. A task of its own takes them off the connection:
+    /// a full queue would hold up the answers behind it. Needs a running tokio runtime.
     ///
     /// # Errors
     /// What the connection or the manager refuses.
-    pub async fn ended_jobs(&self, hear: impl FnMut(Heard<EndedJob>) -> bool + Send + 'static) -> zbus::Result<()> {
-        // Not by way of the proxy, which waits for signals of the manager's bus name: a private connection
-        // knows no such name.
-        let rule = MatchRule::builder()
-            .msg_type(zbus::message::Type::Signal)
-            .interface(MANAGER)
-            .member("JobRemoved")
-            .build()?;
-        let job = |signal: &Message| {
-            let (id, _, unit, result): (u32, zbus::OwnedObjectPath, String, String) =
-                signal.body().deserialize().ok()?;
-            Some(EndedJob { id, unit, result: JobResult::from(&*result) })
-        };
-        self.follow(rule, job, hear).await
-    }
-
-    /// Has `hear` called each time that a property of one of `units` has changed (the `PropertiesChanged` signal).
-    ///
-    /// # Errors
-    /// What the connection or the manager refuses.
-    pub async fn changed_units(
-        &self,
-        units: &[&str],
-        hear: impl FnMut(Heard<()>) -> bool + Send + 'static,
-    ) -> zbus::Result<()> {
-        let rule = MatchRule::builder()
-            .msg_type(zbus::message::Type::Signal)
-            .interface("org.freedesktop.DBus.Properties")
-            .member("PropertiesChanged")
-            .path_namespace("/org/freedesktop/systemd1/unit")
-            .build()?;
-        let paths: HashSet<String> = units.iter().map(|unit| unit_path(unit)).collect();
-        let ours = move |signal: &Message| {
-            signal.header().path().is_some_and(|path| paths.contains(path.as_str())).then_some(())
-        };
-        self.follow(rule, ours, hear).await
-    }
-
-    /// Has `hear` called with the object path of each unit whose properties change from now on (`PropertiesChanged`), and
-    /// with the manager's own when it has read all units again (`Reloading`).
-    ///
-    /// # Errors
-    /// What the connection or the manager refuses.
-    pub async fn changes(&self, hear: impl FnMut(Heard<String>) -> bool + Send + 'static) -> zbus::Result<()> {
+    pub async fn signals(&self, mut hear: impl FnMut(Signal) -> bool + Send + 'static) -> zbus::Result<()> {
+        // Without a sender, as the proxy would add it: a private connection has no bus names.
         let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).path_namespace(MANAGER_PATH).build()?;
-        let path = |signal: &Message| {
-            let head = signal.header();
-            let is = |member: &str| head.member().is_some_and(|found| found.as_str() == member);
-            // It is sent before and after; only then there is something to see.
-            let read = || is("Reloading") && signal.body().deserialize().is_ok_and(|begins: bool| !begins);
-            (is("PropertiesChanged") || read()).then(|| head.path().map(ToString::to_string))?
-        };
-        self.follow(rule, path, hear).await
-    }
-
-    /// Has `hear` called with what `read` makes of the signals that fit. A task of its own takes them off the connection:
-    /// a full queue would hold up the answers behind it.
-    async fn follow<T>(
-        &self,
-        rule: MatchRule<'static>,
-        read: impl Fn(&Message) -> Option<T> + Send + 'static,
-        mut hear: impl FnMut(Heard<T>) -> bool + Send + 'static,
-    ) -> zbus::Result<()> {
         let mut signals = self.ask(|manager| subscribe(manager, rule.clone(), self.way)).await?;
         let systemd = self.clone();
         tokio::spawn(async move {
             loop {
-                while let Some(Ok(signal)) = signals.next().await {
-                    if read(&signal).is_some_and(|what| !hear(Heard::Signal(what))) {
+                while let Some(Ok(message)) = signals.next().await {
+                    if Signal::read(&message).is_some_and(|signal| !hear(signal)) {
                         return;
                     }
                 }
                 match systemd.ask(|manager| subscribe(manager, rule.clone(), systemd.way)).await {
                     Ok(again) => signals = again,
-                    // Whoever asks something hears of it.
+                    // The next call reports it.
                     Err(_) => {
-                        hear(Heard::Gap);
+                        hear(Signal::Gap);
                         return;
                     }
                 }
-                if !hear(Heard::Gap) {
+                if !hear(Signal::Gap) {
                     return;
                 }
             }
@@ -267,14 +200,32 @@ impl Connected {
     }
 }
 
-/// Asks for signals on the connection of `manager`.
+impl Signal {
+    fn read(message: &Message) -> Option<Self> {
+        let header = message.header();
+        match header.member()?.as_str() {
+            "JobRemoved" => {
+                let (id, _, unit, result): (u32, zbus::OwnedObjectPath, String, String) =
+                    message.body().deserialize().ok()?;
+                Some(Self::JobRemoved { id, unit, result: JobResult::from(&*result) })
+            }
+            "PropertiesChanged" => Some(Self::UnitChanged(header.path()?.to_string())),
+            // It is sent before and after: `true` if it begins.
+            "Reloading" => message.body().deserialize().is_ok_and(|begins: bool| !begins).then_some(Self::Reloaded),
+            _ => None,
+        }
+    }
+}
+
+/// Asks for signals on the connection of `manager`. The stream comes last and has to be read at once: while it is full, no
+/// answer arrives.
 async fn subscribe(manager: ManagerProxy<'static>, rule: MatchRule<'static>, way: Way) -> zbus::Result<MessageStream> {
-    let signals = MessageStream::for_match_rule(rule, manager.inner().connection(), None).await?;
+    let connection = manager.inner().connection();
     match way {
-        // The manager sends its signals to private connections always: the question only shows that it is there.
+        // The manager always sends its signals to private connections: the call only shows that it is there.
         Way::Private => {
             let peer = Some("org.freedesktop.DBus.Peer");
-            manager.inner().connection().call_method(Some(SERVICE), MANAGER_PATH, peer, "Ping", &()).await?;
+            connection.call_method(Some(SERVICE), MANAGER_PATH, peer, "Ping", &()).await?;
         }
         Way::Bus => match manager.subscribe().await {
             Err(zbus::Error::MethodError(name, ..))
@@ -282,7 +233,7 @@ async fn subscribe(manager: ManagerProxy<'static>, rule: MatchRule<'static>, way
             done => done?,
         },
     }
-    Ok(signals)
+    MessageStream::for_match_rule(rule, connection, None).await
 }
 
 /// That the manager didn't come back.

@@ -1,7 +1,6 @@
-//! Jobs: what the manager was asked to do, until it is done.
+//! Jobs: what the manager was asked to do, and how that ended; and the units that they are about.
 //!
-//! The order matters: who subscribes to `JobRemoved` only after a job was enqueued may miss its end. So [`Jobs`] listens
-//! before anything is asked.
+//! The order matters: a job may be over before its number is known here. So [`Jobs`] listens before it enqueues any.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,31 +10,29 @@ use tokio::sync::Notify;
 use zbus::OwnedObjectPath;
 
 use super::state::{JobResult, JobType};
-use super::{Connected, EndedJob, connection, is_passing};
+use super::watch::{Watch, Watches};
+use super::{Connected, Signal, is_passing};
 use crate::basic::clock::Monotonic;
 
-/// Between two questions whether a job is still there: its signal is lost while the manager re-executes itself.
+/// After so long without its signal the manager is asked whether a job is still there: the signal is lost if the manager
+/// re-executes itself meanwhile.
 const ASK: Duration = Duration::from_secs(2);
 
-/// What a job does with its unit.
+/// What a job is to do with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Starts it, if it isn't up.
+pub enum Request {
+    /// Starts it if it is not up.
     Start,
-    /// Stops it.
     Stop,
-    /// Stops and starts it; starts it if it isn't up.
+    /// Stops and starts it; starts it if it is not up.
     Restart,
-    /// Has it read its configuration again.
     Reload,
 }
 
 /// A job that was enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Its number.
     id: u32,
-    /// The unit it is for.
     pub unit: String,
 }
 
@@ -43,21 +40,18 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Result(JobResult),
-    /// It is over; how, wasn't heard.
-    Unheard,
+    /// It is over, and its signal was missed.
+    Missed,
 }
 
 impl End {
-    /// Whether the unit's state has to tell, or is what was wanted.
+    /// Whether its unit may be what was requested; its state has to confirm it.
     pub fn may_be_good(&self) -> bool {
-        match self {
-            Self::Result(result) => matches!(result, JobResult::Done | JobResult::Skipped),
-            Self::Unheard => true,
-        }
+        matches!(self, Self::Result(JobResult::Done | JobResult::Skipped) | Self::Missed)
     }
 }
 
-/// A connection that hears how its jobs end.
+/// A connection that hears how its jobs end, and what becomes of units.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     systemd: Connected,
@@ -68,15 +62,16 @@ pub struct Jobs {
 struct Heard {
     ends: Mutex<Ends>,
     news: Notify,
+    watches: Watches,
 }
 
 #[derive(Debug, Default)]
 struct Ends {
-    /// Calls whose answer, and so the job's number, isn't known yet.
+    /// Calls without an answer yet, so that the job's number is not known.
     asking: usize,
-    /// Jobs that somebody is going to wait for.
+    /// Jobs whose end is going to be waited for.
     awaited: HashSet<u32>,
-    /// How they ended; while something is being asked, how any job ended.
+    /// How they ended; while a call is without an answer, how any job ended.
     results: HashMap<u32, JobResult>,
 }
 
@@ -84,6 +79,19 @@ impl Heard {
     fn ends(&self) -> MutexGuard<'_, Ends> {
         // Nothing that holds it can panic.
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self, signal: &Signal) {
+        // After a gap, each wait asks whether its job is still there.
+        if let Signal::JobRemoved { id, result, .. } = signal {
+            let mut ends = self.ends();
+            // A busy machine has many other jobs.
+            if ends.asking > 0 || ends.awaited.contains(id) {
+                ends.results.insert(*id, result.clone());
+                self.news.notify_waiters();
+            }
+        }
+        self.watches.hear(signal);
     }
 }
 
@@ -94,21 +102,8 @@ impl Jobs {
     /// What the connection or the manager refuses.
     pub async fn new(systemd: &Connected) -> zbus::Result<Self> {
         let heard = Arc::new(Heard::default());
-        let told = Arc::downgrade(&heard);
-        let hear = move |ended| {
-            let Some(heard) = told.upgrade() else { return false };
-            // After a gap whoever waits asks whether its job is still there.
-            if let connection::Heard::Signal(EndedJob { id, result, .. }) = ended {
-                let mut ends = heard.ends();
-                // A busy machine's other jobs are nobody's concern.
-                if ends.asking > 0 || ends.awaited.contains(&id) {
-                    ends.results.insert(id, result);
-                    heard.news.notify_waiters();
-                }
-            }
-            true
-        };
-        systemd.ended_jobs(hear).await?;
+        let listener = Arc::downgrade(&heard);
+        systemd.signals(move |signal| listener.upgrade().map(|heard| heard.hear(&signal)).is_some()).await?;
         Ok(Self { systemd: systemd.clone(), heard })
     }
 
@@ -117,16 +112,20 @@ impl Jobs {
         &self.systemd
     }
 
+    /// Follows units.
+    pub fn watch(&self, units: impl IntoIterator<Item = impl Into<String>>) -> Watch {
+        self.heard.watches.add(&self.systemd, units.into_iter().map(Into::into).collect())
+    }
+
     /// Enqueues a job, in the mode `replace` as systemctl(1) does. It runs whether or not its end is waited for.
     ///
     /// # Errors
     /// What the connection or the manager refuses; see [`is_refusal`](super::is_refusal).
-    pub async fn enqueue(&self, kind: Kind, unit: &str) -> zbus::Result<Job> {
+    pub async fn enqueue(&self, request: Request, unit: &str) -> zbus::Result<Job> {
         self.heard.ends().asking += 1;
-        let answer = self.ask(kind, unit).await;
+        let id = self.ask(request, unit).await;
         let mut ends = self.heard.ends();
         ends.asking -= 1;
-        let id = answer;
         if let Ok(id) = &id {
             ends.awaited.insert(*id);
         }
@@ -137,34 +136,34 @@ impl Jobs {
         Ok(Job { id: id?, unit: unit.to_owned() })
     }
 
-    /// The number of the job that does it. Where the manager went away before it answered, what is there afterwards tells
-    /// whether it had heard: it keeps its jobs when it re-executes itself.
-    async fn ask(&self, kind: Kind, unit: &str) -> zbus::Result<u32> {
+    /// The number of the job that does it. If the manager goes away before it answers, the job that is there afterwards shows
+    /// whether it received the call: it keeps its jobs over a re-execution.
+    async fn ask(&self, request: Request, unit: &str) -> zbus::Result<u32> {
         let began = Monotonic::now();
-        let mut kind = kind;
+        let mut request = request;
         loop {
             let manager = self.systemd.manager();
-            let answer = match kind {
-                Kind::Start => manager.start_unit(unit, "replace").await,
-                Kind::Stop => manager.stop_unit(unit, "replace").await,
-                Kind::Restart => manager.restart_unit(unit, "replace").await,
-                Kind::Reload => manager.reload_unit(unit, "replace").await,
+            let answer = match request {
+                Request::Start => manager.start_unit(unit, "replace").await,
+                Request::Stop => manager.stop_unit(unit, "replace").await,
+                Request::Restart => manager.restart_unit(unit, "replace").await,
+                Request::Reload => manager.reload_unit(unit, "replace").await,
             };
             match answer {
                 Err(error) if is_passing(&error) => {}
                 answer => return answer.and_then(|path| number(&path)),
             }
-            // These wait for it. Two values of one moment aren't needed: the job comes before the start that it makes.
+            // These wait for the manager. The job comes before the start that it makes, so two calls are fine.
             let started = self.systemd.unit_time(unit, "InactiveExitTimestampMonotonic").await?;
             let row = self.systemd.list(&[unit]).await?.into_iter().next();
-            match unheard(kind, row.as_ref().and_then(|row| row.job.as_ref()), started >= Some(began)) {
-                Unheard::Asked => {
+            match unanswered(request, row.as_ref().and_then(|row| row.job.as_ref()), started >= Some(began)) {
+                Unanswered::Asked => {
                     let (id, _): (u32, OwnedObjectPath) = self.systemd.unit_property(unit, "Job").await?;
                     if id != 0 {
                         return Ok(id);
                     }
                 }
-                Unheard::Ask(other) => kind = other,
+                Unanswered::Ask(other) => request = other,
             }
         }
     }
@@ -177,14 +176,14 @@ impl Jobs {
         loop {
             let news = self.heard.news.notified();
             tokio::pin!(news);
-            // From here on nothing is missed, also what comes between the look and the wait.
+            // From here on no result is missed, not even between the look and the wait.
             news.as_mut().enable();
             if let Some(result) = self.take(job) {
                 return Ok(End::Result(result));
             }
             if tokio::time::timeout(ASK, news).await.is_err() && self.is_gone(job).await? {
-                // Its signal may have come while the question was on its way.
-                return Ok(self.take(job).map_or(End::Unheard, End::Result));
+                // Its signal may have come while the call was on its way.
+                return Ok(self.take(job).map_or(End::Missed, End::Result));
             }
         }
     }
@@ -193,8 +192,8 @@ impl Jobs {
     ///
     /// # Errors
     /// As [`Jobs::enqueue`].
-    pub async fn run(&self, kind: Kind, unit: &str) -> zbus::Result<End> {
-        let job = self.enqueue(kind, unit).await?;
+    pub async fn run(&self, request: Request, unit: &str) -> zbus::Result<End> {
+        let job = self.enqueue(request, unit).await?;
         self.end(&job).await
     }
 
@@ -217,26 +216,28 @@ impl Jobs {
     }
 }
 
-/// What to do about a request that nobody answered.
+/// What to do about a request without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unheard {
-    /// It was heard: there is its job.
+enum Unanswered {
+    /// It was received: there is its job.
     Asked,
-    /// Ask, for this.
-    Ask(Kind),
+    /// Make this request.
+    Ask(Request),
 }
 
-/// What a unit that has this `job`, and whether it was started meanwhile, say about a request that nobody answered. Only a
-/// restart does harm when it comes twice; what was restarted and is over has to be up.
-fn unheard(kind: Kind, job: Option<&JobType>, started: bool) -> Unheard {
-    match (kind, job) {
-        (Kind::Start, Some(JobType::Start | JobType::Restart)) | (Kind::Stop, Some(JobType::Stop)) => Unheard::Asked,
-        // Once it has stopped the unit, a restart is a start.
-        (Kind::Restart, Some(JobType::Restart | JobType::Start)) | (Kind::Reload, Some(JobType::Reload)) => {
-            Unheard::Asked
+/// `job` is the unit's job, `started` whether the unit was started meanwhile. Only a restart does harm if it is made twice;
+/// a unit whose restart is over has to be up.
+fn unanswered(request: Request, job: Option<&JobType>, started: bool) -> Unanswered {
+    match (request, job) {
+        (Request::Start, Some(JobType::Start | JobType::Restart)) | (Request::Stop, Some(JobType::Stop)) => {
+            Unanswered::Asked
         }
-        (Kind::Restart, _) if started => Unheard::Ask(Kind::Start),
-        (kind, _) => Unheard::Ask(kind),
+        // Once it has stopped the unit, a restart is a start.
+        (Request::Restart, Some(JobType::Restart | JobType::Start)) | (Request::Reload, Some(JobType::Reload)) => {
+            Unanswered::Asked
+        }
+        (Request::Restart, _) if started => Unanswered::Ask(Request::Start),
+        (request, _) => Unanswered::Ask(request),
     }
 }
 
@@ -258,31 +259,35 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_nobody_answered_is_made_once() {
-        let ask = Unheard::Ask;
-        for (kind, job, started, expected) in [
-            (Kind::Restart, Some("restart"), false, Unheard::Asked),
-            (Kind::Restart, Some("start"), true, Unheard::Asked),
-            (Kind::Restart, None, true, ask(Kind::Start)),
-            (Kind::Restart, None, false, ask(Kind::Restart)),
-            (Kind::Start, Some("start"), false, Unheard::Asked),
-            (Kind::Start, None, true, ask(Kind::Start)),
-            (Kind::Start, Some("stop"), false, ask(Kind::Start)),
-            (Kind::Stop, Some("stop"), false, Unheard::Asked),
-            (Kind::Stop, Some("start"), true, ask(Kind::Stop)),
-            (Kind::Reload, Some("reload"), false, Unheard::Asked),
-            (Kind::Reload, None, false, ask(Kind::Reload)),
+    fn a_request_without_an_answer_is_made_once() {
+        let ask = Unanswered::Ask;
+        for (request, job, started, expected) in [
+            (Request::Restart, Some("restart"), false, Unanswered::Asked),
+            (Request::Restart, Some("start"), true, Unanswered::Asked),
+            (Request::Restart, None, true, ask(Request::Start)),
+            (Request::Restart, None, false, ask(Request::Restart)),
+            (Request::Start, Some("start"), false, Unanswered::Asked),
+            (Request::Start, None, true, ask(Request::Start)),
+            (Request::Start, Some("stop"), false, ask(Request::Start)),
+            (Request::Stop, Some("stop"), false, Unanswered::Asked),
+            (Request::Stop, Some("start"), true, ask(Request::Stop)),
+            (Request::Reload, Some("reload"), false, Unanswered::Asked),
+            (Request::Reload, None, false, ask(Request::Reload)),
         ] {
-            assert_eq!(unheard(kind, job.map(JobType::from).as_ref(), started), expected, "{kind:?} {job:?} {started}");
+            assert_eq!(
+                unanswered(request, job.map(JobType::from).as_ref(), started),
+                expected,
+                "{request:?} {job:?} {started}"
+            );
         }
     }
 
     #[test]
-    fn only_the_state_tells_after_an_end_nobody_heard() {
+    fn only_the_state_tells_after_an_end_that_was_missed() {
         for (end, good) in [
             (End::Result("done".into()), true),
             (End::Result("skipped".into()), true),
-            (End::Unheard, true),
+            (End::Missed, true),
             (End::Result("failed".into()), false),
             (End::Result("canceled".into()), false),
             (End::Result("dependency".into()), false),

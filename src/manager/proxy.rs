@@ -2,9 +2,6 @@
 
 use zbus::OwnedObjectPath;
 
-/// The interface of the manager itself.
-pub const MANAGER: &str = "org.freedesktop.systemd1.Manager";
-
 /// The object of the manager itself; all others are below it.
 pub const MANAGER_PATH: &str = "/org/freedesktop/systemd1";
 

@@ -1,13 +1,12 @@
-//! Is a unit ready, or will it ever be? The rule of the readiness gate, without any D-Bus.
+//! Is a unit ready, or can it still become ready? The rule of the readiness gate.
 //!
 //! The rule was measured on systemd 247 to 262. Two things in it are less obvious than they look:
 //!
-//! - `Result=` doesn't tell whether systemd gave up: before 262 the start limit leaves the last
-//!   `exit-code` or `signal` there. What tells is that the unit is *exactly* `failed` or `dead` and no job
-//!   is queued. While systemd will still restart it, the sub state is another one
-//!   (`auto-restart`, `failed-before-auto-restart`, …).
-//! - `inactive` without a job has four meanings: it ran and ended well, its condition left it out, its
-//!   assertion refused it, or it was never tried. Only the moments in its history tell them apart.
+//! - `Result=` does not show whether systemd gave the unit up: before 262 the start limit leaves the last `exit-code` or
+//!   `signal` there. A unit is given up if it is *exactly* `failed` or `dead` and no job is queued. While systemd is going
+//!   to start it again, it is in another sub state (`auto-restart`, `failed-before-auto-restart`, …).
+//! - `inactive` without a job has four meanings: it ran and exited, its condition was unmet, its assertion failed, or it
+//!   was never started. Only the times in its properties tell them apart.
 
 use std::fmt;
 
@@ -16,106 +15,90 @@ use super::state::{ActiveState, JobType, LoadState, SubState, UnitResult};
 use super::unit::UnitInfo;
 use crate::basic::clock::Monotonic;
 
-/// What a unit's state means to those who wait for it.
+/// What a unit's state means for a start that waits for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Readiness {
     /// It is up.
     Ready,
-    /// It ran since the group's start began, and ended well.
-    Done,
-    /// A `Condition…=` or `ExecCondition=` left it out. systemd counts that as a successful start.
+    /// It ran since the start began, and exited with success.
+    Exited,
+    /// A `Condition…=` or `ExecCondition=` is unmet. systemd counts that as a successful start.
     Skipped,
-    /// It is masked: an administrator doesn't want it.
-    LeftOut,
-    /// Something is still going to happen: the states, or the job.
-    Waiting(String),
-    /// It won't come up by itself any more: why.
-    Lost(Loss),
+    /// It is masked.
+    Masked,
+    /// It can still become ready: the states, or the job.
+    Pending(String),
+    /// It does not become ready without another start.
+    Failed(StartFailure),
 }
 
-impl Standing {
-    /// Nothing more is going to happen to it.
-    pub fn is_settled(&self) -> bool {
-        !matches!(self, Self::Waiting(_))
+impl Readiness {
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(_))
     }
 }
 
-/// Why a unit won't come up.
+/// Why a unit does not become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loss {
-    /// systemd couldn't make a unit of its file: the `LoadState=`.
+pub enum StartFailure {
     NotLoaded(LoadState),
-    /// It failed and isn't restarted any more.
+    /// It failed and is not started again.
     Failed,
-    /// An `Assert…=` refused it.
-    Refused,
-    /// Its start was cancelled, or something it requires failed: it never ran.
+    AssertionFailed,
+    /// Its job was canceled, or a unit that it requires failed.
     NeverStarted,
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for StartFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotLoaded(state) => write!(f, "not loaded ({state})"),
             Self::Failed => f.write_str("failed"),
-            Self::Refused => f.write_str("refused by an Assert…= of its"),
-            Self::NeverStarted => f.write_str("not started (cancelled, or a unit that it requires failed)"),
+            Self::AssertionFailed => f.write_str("assertion failed"),
+            Self::NeverStarted => f.write_str("not started (its job was canceled, or a unit that it requires failed)"),
         }
     }
 }
 
-/// What the row in the manager's list says alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FirstLook {
-    /// The row is enough.
-    Clear(Standing),
-    /// Inactive without a job: only its properties tell what that means.
-    AskHistory,
-}
-
-/// Judges a unit by its row in the manager's list.
-pub fn first_look(unit: &UnitInfo) -> FirstLook {
-    use FirstLook::{AskHistory, Clear};
-    match (&unit.active, &unit.job) {
-        // Before the load state: a process whose unit file vanished, or was masked, while it runs is up.
-        (_, None | Some(JobType::Start | JobType::VerifyActive | JobType::Reload)) if unit.is_up() => {
-            Clear(Standing::Ready)
-        }
-        // A stop or restart is queued: what is up now isn't what the group is being started with.
-        (ActiveState::Activating | ActiveState::Deactivating, Some(_)) => Clear(Standing::Waiting(unit.to_string())),
-        (_, Some(job)) => Clear(Standing::Waiting(format!("{job} job waiting"))),
+/// What a unit's states alone say. `None` if it is inactive without a job: see [`from_properties`].
+pub fn from_info(unit: &UnitInfo) -> Option<Readiness> {
+    Some(match (&unit.active, &unit.job) {
+        // Before the load state: a process whose unit file was removed or masked while it runs is up.
+        (_, None | Some(JobType::Start | JobType::VerifyActive | JobType::Reload)) if unit.is_up() => Readiness::Ready,
+        // A stop or restart is queued: what is up now is not what the start brings.
+        (ActiveState::Activating | ActiveState::Deactivating, Some(_)) => Readiness::Pending(unit.to_string()),
+        (_, Some(job)) => Readiness::Pending(format!("{job} job waiting")),
         (active, None) => match &unit.load {
-            LoadState::Masked => Clear(Standing::LeftOut),
+            LoadState::Masked => Readiness::Masked,
             LoadState::Loaded | LoadState::Merged | LoadState::Stub => match (active, &unit.sub) {
-                (ActiveState::Failed, SubState::Failed) => Clear(Standing::Lost(Loss::Failed)),
-                // 254 and later keep the descriptor store of a service that ended in a sub state of its own.
-                (ActiveState::Inactive, SubState::Dead | SubState::DeadResourcesPinned) => AskHistory,
-                _ => Clear(Standing::Waiting(unit.to_string())),
+                (ActiveState::Failed, SubState::Failed) => Readiness::Failed(StartFailure::Failed),
+                // 254 and later have a sub state for a service that exited and whose descriptor store is kept.
+                (ActiveState::Inactive, SubState::Dead | SubState::DeadResourcesPinned) => return None,
+                _ => Readiness::Pending(unit.to_string()),
             },
-            load => Clear(Standing::Lost(Loss::NotLoaded(load.clone()))),
+            load => Readiness::Failed(StartFailure::NotLoaded(load.clone())),
         },
-    }
+    })
 }
 
-/// Judges an inactive unit without a job by its properties. `begin` is when the group's start began: what happened before
-/// belongs to an earlier start.
-pub fn second_look(unit: &Properties, begin: Monotonic) -> Standing {
+/// What the properties of an inactive unit without a job say. `begin` is when the start began: what happened before belongs
+/// to an earlier start.
+pub fn from_properties(unit: &Properties, begin: Monotonic) -> Readiness {
     let since = |time: Option<Monotonic>| time >= Some(begin);
     if since(unit.times.inactive_left) || since(unit.times.main_started) {
-        return if unit.result == Some(UnitResult::ExecCondition) {
-            Standing::Skipped
-        } else {
-            // A bad end would be `failed`, not `inactive`.
-            Standing::Done
+        return match unit.result {
+            Some(UnitResult::ExecCondition) => Readiness::Skipped,
+            // A failure would be `failed`, not `inactive`.
+            _ => Readiness::Exited,
         };
     }
     if since(unit.times.condition_checked) && !unit.condition_met {
-        return Standing::Skipped;
+        return Readiness::Skipped;
     }
     if since(unit.times.assertion_checked) && !unit.assertion_met {
-        return Standing::Lost(Loss::Refused);
+        return Readiness::Failed(StartFailure::AssertionFailed);
     }
-    Standing::Lost(Loss::NeverStarted)
+    Readiness::Failed(StartFailure::NeverStarted)
 }
 
 #[cfg(test)]
@@ -132,14 +115,14 @@ mod tests {
         }
     }
 
-    fn waiting(what: &str) -> FirstLook {
-        FirstLook::Clear(Standing::Waiting(what.to_owned()))
+    fn waiting(what: &str) -> Option<Readiness> {
+        Some(Readiness::Pending(what.to_owned()))
     }
 
     #[test]
-    fn the_row_alone() {
-        let ready = || FirstLook::Clear(Standing::Ready);
-        let lost = |loss| FirstLook::Clear(Standing::Lost(loss));
+    fn the_states_alone() {
+        let ready = || Some(Readiness::Ready);
+        let failed = |why| Some(Readiness::Failed(why));
         for (load, active, sub, job, expected) in [
             // Up.
             ("loaded", "active", "running", "", ready()),
@@ -165,22 +148,22 @@ mod tests {
             ("loaded", "activating", "auto-restart-queued", "", waiting("activating, auto-restart-queued")),
             ("loaded", "deactivating", "stop-sigterm", "", waiting("deactivating, stop-sigterm")),
             ("loaded", "activating", "activating", "", waiting("activating")),
-            // 254 and later pass through these on the way to the next start: not lost.
+            // 254 and later pass through these on the way to the next start: not failed.
             ("loaded", "failed", "failed-before-auto-restart", "", waiting("failed, failed-before-auto-restart")),
             ("loaded", "inactive", "dead-before-auto-restart", "", waiting("inactive, dead-before-auto-restart")),
-            // Lost.
-            ("loaded", "failed", "failed", "", lost(Loss::Failed)),
-            ("not-found", "inactive", "dead", "", lost(Loss::NotLoaded("not-found".into()))),
-            ("bad-setting", "inactive", "dead", "", lost(Loss::NotLoaded("bad-setting".into()))),
-            ("error", "inactive", "dead", "", lost(Loss::NotLoaded("error".into()))),
+            // Failed.
+            ("loaded", "failed", "failed", "", failed(StartFailure::Failed)),
+            ("not-found", "inactive", "dead", "", failed(StartFailure::NotLoaded("not-found".into()))),
+            ("bad-setting", "inactive", "dead", "", failed(StartFailure::NotLoaded("bad-setting".into()))),
+            ("error", "inactive", "dead", "", failed(StartFailure::NotLoaded("error".into()))),
             // Not wanted.
-            ("masked", "inactive", "dead", "", FirstLook::Clear(Standing::LeftOut)),
-            ("masked", "failed", "failed", "", FirstLook::Clear(Standing::LeftOut)),
-            // Only the history tells.
-            ("loaded", "inactive", "dead", "", FirstLook::AskHistory),
-            ("loaded", "inactive", "dead-resources-pinned", "", FirstLook::AskHistory),
+            ("masked", "inactive", "dead", "", Some(Readiness::Masked)),
+            ("masked", "failed", "failed", "", Some(Readiness::Masked)),
+            // Only its properties tell.
+            ("loaded", "inactive", "dead", "", None),
+            ("loaded", "inactive", "dead-resources-pinned", "", None),
         ] {
-            assert_eq!(first_look(&listed(load, active, sub, job)), expected, "{load} {active} {sub} job={job}");
+            assert_eq!(from_info(&listed(load, active, sub, job)), expected, "{load} {active} {sub} job={job}");
         }
     }
 
@@ -201,10 +184,10 @@ mod tests {
             unit.times.inactive_left = Monotonic::from_micros(1_600);
             unit.times.main_started = Monotonic::from_micros(1_601);
         });
-        let never = || Standing::Lost(Loss::NeverStarted);
+        let never = || Readiness::Failed(StartFailure::NeverStarted);
         for (situation, unit, expected) in [
             ("never heard of", fresh.clone(), never()),
-            ("ran and ended well", ran.clone(), Standing::Done),
+            ("ran and ended well", ran.clone(), Readiness::Exited),
             (
                 "ran in an earlier start, then a setup step failed",
                 with(&ran, |unit| {
@@ -221,7 +204,7 @@ mod tests {
                     (unit.condition_met, unit.assertion_met) = (false, false);
                     unit.times.assertion_checked = None;
                 }),
-                Standing::Skipped,
+                Readiness::Skipped,
             ),
             (
                 "an unmet condition of an earlier start",
@@ -232,27 +215,31 @@ mod tests {
                 }),
                 never(),
             ),
-            ("an unmet assertion", with(&checked, |unit| unit.assertion_met = false), Standing::Lost(Loss::Refused)),
+            (
+                "an unmet assertion",
+                with(&checked, |unit| unit.assertion_met = false),
+                Readiness::Failed(StartFailure::AssertionFailed),
+            ),
             (
                 "ExecCondition= said no",
                 with(&ran, |unit| {
                     unit.result = Some(UnitResult::ExecCondition);
                     unit.times.main_started = None;
                 }),
-                Standing::Skipped,
+                Readiness::Skipped,
             ),
             (
                 "a socket that was up and is closed again",
                 with(&ran, |unit| (unit.result, unit.times.main_started) = (Some(UnitResult::Success), None)),
-                Standing::Done,
+                Readiness::Exited,
             ),
             (
                 "restarted with RestartMode=direct, which leaves InactiveExit as it was, then ended well",
                 with(&ran, |unit| unit.times.inactive_left = Monotonic::from_micros(900)),
-                Standing::Done,
+                Readiness::Exited,
             ),
         ] {
-            assert_eq!(second_look(&unit, begin), expected, "{situation}");
+            assert_eq!(from_properties(&unit, begin), expected, "{situation}");
         }
     }
 }

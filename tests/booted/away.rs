@@ -100,7 +100,7 @@ fn a_start_and_a_stop_go_on_while_systemd_re_executes_itself(m: &Machine) {
     expect(&copse(m, &["start", "still"]), 0, &["slow  ready"]);
     enough(m, busy);
     let busy = restless(m);
-    expect(&copse(m, &["stop", "still"]), 0, &["firm", "stopped, but ended badly"]);
+    expect(&copse(m, &["stop", "still"]), 0, &["firm", "stopped, failed on the way"]);
     enough(m, busy);
     assert_eq!(m.property("still-slow.service", "MainPID"), "0");
 }

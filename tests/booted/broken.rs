@@ -49,7 +49,7 @@ fn a_broken_file_keeps_nobody_from_acting_on_what_runs(m: &Machine) {
     assert_eq!(m.read("/run/pages"), made, "nobody asked for the step");
     expect(&copse(m, &["restart", "broke/page"]), 1, &["`broke/page` has no process to restart"]);
     expect(&copse(m, &["setup", "broke/clock"]), 2, &["`broke/clock` is not a setup step"]);
-    expect(&copse(m, &["setup", "broke/page"]), 0, &["run      page  done", invalid]);
+    expect(&copse(m, &["setup", "broke/page"]), 0, &["run      page  completed", invalid]);
     // A job that its timer started isn't waited for.
     m.systemctl(&["start", "--no-block", "broke-tick.service"]);
     expect(
@@ -108,7 +108,7 @@ fn a_masked_process_is_passed_over_by_every_verb(m: &Machine) {
     expect(&copse(m, &["apply", "veiled"]), 0, &["masked"]);
     expect(&copse(m, &["reload", "veiled"]), 1, &[masked]);
     expect(&copse(m, &["freeze", "veiled"]), 0, &["web@1  frozen", masked]);
-    expect(&copse(m, &["thaw", "veiled"]), 0, &["web@2  runs on", masked]);
+    expect(&copse(m, &["thaw", "veiled"]), 0, &["web@2  thawed", masked]);
     // Who names it alone is told by the exit status as well.
     expect(&copse(m, &["restart", "veiled/clock"]), 1, &[masked]);
     expect(&copse(m, &["stop", "veiled"]), 0, &["clock       stopped"]);

@@ -101,16 +101,16 @@ fn a_gate_tells_why_each_process_is_missing(m: &Machine) {
     assert_eq!(group.start(), 1);
     let log = m.journal(&["-u", "copse-ready@missing.service"]);
     for line in [
-        "missing-refused.service: refused by an Assert…= of its; see `systemctl status missing-refused.service`",
+        "missing-refused.service: assertion failed; see `systemctl status missing-refused.service`",
         "missing-bad.service: not loaded (bad-setting); see `systemctl status missing-bad.service`",
-        "missing-step.service: not started (cancelled, or a unit that it requires failed); see `systemctl status missing-step.service`",
+        "missing-step.service: not started (its job was canceled, or a unit that it requires failed); see `systemctl status missing-step.service`",
         "missing-file.service: not loaded (not-found); see `systemctl status missing-file.service`",
     ] {
         assert!(log.lines().any(|said| said == line), "no line `{line}` in:\n{log}");
     }
     let status = group.status_text();
     assert!(
-        status.starts_with("not ready: missing-refused.service: refused") && status.ends_with("and 1 more"),
+        status.starts_with("not ready: missing-refused.service: assertion failed") && status.ends_with("and 1 more"),
         "{status}"
     );
 }

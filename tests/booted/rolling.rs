@@ -115,7 +115,7 @@ fn an_instance_that_never_settles_ends_the_restart(m: &Machine) {
     let restart = m.spawn(&["copse", "restart", "unsettled"]);
     m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "activating", SOON);
     m.systemctl(&["stop", "unsettled-node@1.service"]);
-    expect(&restart.finish(SOON), 1, &["node@1  got ready, and then was"]);
+    expect(&restart.finish(SOON), 1, &["node@1  became ready, and then was"]);
     m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "inactive", SOON);
 }
 
@@ -132,7 +132,7 @@ fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
     m.systemctl(&["kill", "--signal=KILL", "bird-worker@1.service"]);
     let output = restart.finish(SOON);
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  got ready, and then was"]);
+    expect(&output, 1, &["worker@1  became ready, and then was"]);
     assert_eq!(pids(m, "bird", &["worker@2", "worker@3"]), before);
     expect(&copse(m, &["restart", "--canary=300ms", "--pause=100ms", "bird/worker"]), 0, &["worker@3  ready"]);
 }

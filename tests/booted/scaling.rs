@@ -309,7 +309,7 @@ fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine
     group.start();
     let freeze = || m.ok(&["systemctl", "freeze", "ice-w@2.service"]);
     let is_down = || assert_eq!(m.property("ice-w@2.service", "ActiveState"), "inactive");
-    const SAID: &str = "w@2 was frozen, and is thawed first";
+    const SAID: &str = "w@2 is frozen, thawing it first";
     freeze();
     said(&m.run(&["copse", "stop", "ice/w@2"]), 0, SAID);
     is_down();

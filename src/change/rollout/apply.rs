@@ -57,14 +57,14 @@ struct Dealt<'t> {
 }
 
 impl Reporter for Dealt<'_> {
-    fn tell(&self, event: &Event<'_>) {
+    fn report(&self, event: &Event<'_>) {
         if let Event::Ends { subject, end, .. } = event {
             self.units.borrow_mut().insert(subject.unit.clone());
             if end.is_err() {
                 self.failed.borrow_mut().insert(subject.unit.clone());
             }
         }
-        self.next.tell(event);
+        self.next.report(event);
     }
 }
 
@@ -74,7 +74,7 @@ impl Application<'_> {
     /// # Errors
     /// Why it stopped, with the units that are held.
     pub async fn run(&self, rollout: &Rollout<'_>) -> Result<(), (Stop, Vec<String>)> {
-        let hold = Pinning::new(
+        let pinning = Pinning::new(
             self.directories,
             &self.plan.group,
             self.history,
@@ -82,35 +82,35 @@ impl Application<'_> {
             &self.plan.steps,
             &self.started,
         );
-        let dealt = Dealt { next: rollout.tell, units: RefCell::default(), failed: RefCell::default() };
+        let dealt = Dealt { next: rollout.reporter, units: RefCell::default(), failed: RefCell::default() };
         let wanted = Intent::read(self.directories, &self.plan.group).unwrap_or_default().units;
         let interrupt = rollout.interrupt.clone();
-        let rollout = Rollout { hold: Some(&hold), tell: &dealt, interrupt, wanted, ..*rollout };
+        let rollout = Rollout { pinning: Some(&pinning), reporter: &dealt, interrupt, wanted, ..*rollout };
         let mut taken = BTreeMap::new();
-        let end = self.steps(&rollout, &hold, &mut taken).await;
+        let end = self.steps(&rollout, &pinning, &mut taken).await;
         let dealt_with = dealt.units.take();
         taken.retain(|unit, _| dealt_with.contains(unit));
         let kept = match end {
-            Ok(()) => self.complete(&rollout, &hold, taken).await,
+            Ok(()) => self.complete(&rollout, &pinning, taken).await,
             Err(stop) => {
                 let failed = dealt.failed.take();
-                let kept = self.stopped(&rollout, &hold, (&dealt_with, &failed), taken).await;
+                let kept = self.stopped(&rollout, &pinning, (&dealt_with, &failed), taken).await;
                 // Why it stopped matters more than what couldn't be noted then.
                 kept.and(Err(stop))
             }
         };
-        kept.map_err(|stop| (stop, hold.held()))
+        kept.map_err(|stop| (stop, pinning.held()))
     }
 
     async fn steps(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Pinning<'_>,
+        pinning: &Pinning<'_>,
         taken: &mut BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
         let units = self.stops_and_starts(rollout).await?;
         self.intend(units)?;
-        let pinned = hold.write()?;
+        let pinned = pinning.write()?;
         if pinned || self.plan.daemon_reload {
             rollout.systemd().reload().await?;
         }
@@ -144,10 +144,10 @@ impl Application<'_> {
     async fn complete(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Pinning<'_>,
+        pinning: &Pinning<'_>,
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
-        if hold.write()? {
+        if pinning.write()? {
             rollout.systemd().reload().await?;
         }
         self.intend(BTreeSet::new())?;
@@ -163,11 +163,11 @@ impl Application<'_> {
     async fn stopped(
         &self,
         rollout: &Rollout<'_>,
-        hold: &Pinning<'_>,
+        pinning: &Pinning<'_>,
         (dealt_with, failed): (&BTreeSet<String>, &BTreeSet<String>),
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
-        hold.keep(rollout.systemd(), dealt_with).await?;
+        pinning.keep(rollout.systemd(), dealt_with).await?;
         let intent = Intent::read(self.directories, &self.plan.group).unwrap_or_default();
         // Also what failed and isn't tried any more: nobody but the roll-out stopped that.
         let names: Vec<&str> = intent.units.union(failed).map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! What a roll-out says while it goes on, and how it ends.
+//! What a rollout reports while it goes on, and how it ends.
 
 use std::fmt;
 
@@ -11,85 +11,78 @@ use crate::manager::is_refusal;
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// A unit is being dealt with.
-    Begins {
-        /// The word of [`Action::word`](crate::change::plan::Action::word).
-        action: &'static str,
-        /// Which unit.
-        subject: &'e Subject,
-    },
-    /// What is waited for: a state in systemd's words, or what a probe says.
-    Waits {
-        /// Which unit.
-        subject: &'e Subject,
-        /// What for.
-        what: &'e str,
-    },
-    /// A unit has been dealt with.
-    Ends {
-        /// As in [`Event::Begins`].
-        action: &'static str,
-        /// Which unit.
-        subject: &'e Subject,
-        /// Why it was touched.
-        reasons: &'e [Reason],
-        /// What came of it, or what went wrong.
-        end: Result<Reached, Problem<'e>>,
-    },
+    /// A rollout reaches a unit. `action` is an [`Action::word`](crate::change::plan::Action::word).
+    Begins { action: &'static str, subject: &'e Subject },
+    /// What the rollout waits for: a state in systemd's words, or the status text of a probe.
+    Waits { subject: &'e Subject, what: &'e str },
+    /// A rollout is done with a unit.
+    Ends { action: &'static str, subject: &'e Subject, reasons: &'e [Reason], end: Result<UnitOutcome, Problem<'e>> },
     /// A sentence.
     Notes(&'e str),
 }
 
-/// Hears the [`Event`]s.
+/// Reports the [`Event`]s of a rollout.
 pub trait Reporter {
-    /// Is told one. Must not fail: that nobody listens any more is no reason to stop half-way.
-    fn tell(&self, event: &Event<'_>);
+    /// Does not fail: a closed terminal is no reason to stop half-way.
+    fn report(&self, event: &Event<'_>);
 }
 
-/// What a unit came to.
+/// What became of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
-    /// It is up and ready.
+pub enum UnitOutcome {
     Ready,
-    /// It ran and ended well.
-    Done,
-    /// A `Condition…=` or `ExecCondition=` left it out.
+    /// A process that exited with success.
+    Exited,
+    /// A setup step that succeeded.
+    Completed,
+    /// A condition is unmet.
     Skipped,
-    /// An administrator masked it.
     Masked,
-    /// It is down.
     Stopped,
-    /// It is down, and ended badly on the way.
-    StoppedBadly,
-    /// It read its configuration again.
+    /// It is down, and failed on the way.
+    StoppedFailed,
     Reloaded,
     /// The service manager has its new definition.
     Updated,
-    /// Its processes were sent this signal.
-    Signalled(i32),
-    /// Its failure is forgotten.
-    Forgotten,
-    /// Its processes are suspended.
+    /// This signal was sent to its processes.
+    Signaled(i32),
+    FailureReset,
     Frozen,
-    /// Its processes run on.
     Thawed,
 }
 
-impl fmt::Display for Reached {
+impl UnitOutcome {
+    /// The word for programs: `"result"` in JSON, `COPSE_RESULT=` in the journal.
+    pub fn word(self) -> String {
+        match self {
+            Self::Exited | Self::Completed => "done",
+            Self::Skipped => "left out by a condition",
+            Self::StoppedFailed => "stopped, but ended badly",
+            Self::FailureReset => "failure forgotten",
+            Self::Thawed => "runs on",
+            other => return other.to_string(),
+        }
+        .to_owned()
+    }
+}
+
+impl fmt::Display for UnitOutcome {
+    /// The text for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Signalled(number) => return write!(f, "sent SIG{}", signal::short_name(*number)),
-            Self::Forgotten => "failure forgotten",
-            Self::Frozen => "frozen",
-            Self::Thawed => "runs on",
             Self::Ready => "ready",
-            Self::Done => "done",
-            Self::Skipped => "left out by a condition",
+            Self::Exited => "exited",
+            Self::Completed => "completed",
+            Self::Skipped => "skipped: condition unmet",
             Self::Masked => "masked",
             Self::Stopped => "stopped",
-            Self::StoppedBadly => "stopped, but ended badly",
+            Self::StoppedFailed => "stopped, failed on the way",
             Self::Reloaded => "reloaded",
             Self::Updated => "updated",
+            Self::Signaled(number) => return write!(f, "sent SIG{}", signal::short_name(*number)),
+            Self::FailureReset => "failure reset",
+            Self::Frozen => "frozen",
+            Self::Thawed => "thawed",
         })
     }
 }
@@ -120,23 +113,23 @@ impl fmt::Display for Problem<'_> {
     }
 }
 
-/// Why a roll-out stopped.
+/// Why a rollout stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// A unit didn't come to what it should; it was told as an [`Event::Ends`].
+    /// A unit did not come to what it should, which was reported as [`Event::Ends`].
     Failed(Failure),
-    /// The caller may not do this to the unit: the service manager's answer.
+    /// The service manager refuses this to the caller.
     Refused(Subject, zbus::Error),
-    /// The service manager didn't do what it was asked, or is gone.
+    /// The service manager failed, or is gone.
     Manager(zbus::Error),
-    /// Somebody asked to stop (SIGINT, SIGTERM).
+    /// The user interrupted it (SIGINT, SIGTERM).
     Interrupted,
-    /// What the roll-out has to remember couldn't be written.
+    /// A state file could not be read or written.
     State(String),
 }
 
 impl Stop {
-    /// From what the manager answered about a unit.
+    /// From the manager's answer to a call about a unit.
     pub fn of(subject: &Subject, error: zbus::Error) -> Self {
         match is_refusal(&error) {
             true => Self::Refused(subject.clone(), error),
@@ -151,12 +144,11 @@ impl From<zbus::Error> for Stop {
     }
 }
 
-/// A unit that didn't come to what it should.
+/// A unit that did not come to what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
     pub subject: Subject,
-    /// What happened, in plain words.
+    /// What happened.
     pub what: String,
     /// What systemd recorded, if the unit itself failed.
     pub cause: Option<Cause>,

@@ -1,8 +1,8 @@
-//! systemd's freezer, and what it keeps from being done.
+//! systemd's freezer.
 //!
-//! A frozen unit can't be stopped, restarted or reloaded from systemd 257 on, and a stop of its target passes it by without a
-//! word. Until 252 systemd thaws it itself. One that dies while it is frozen (SIGKILL, no memory left) stays frozen for
-//! 257 and 262, and can neither be thawed nor started nor stopped again before the next boot; seen on both.
+//! From systemd 257 on, a frozen unit cannot be stopped, restarted or reloaded, and a stop of its target skips it silently.
+//! Until 252 systemd thaws it itself. To 257 and 262, a unit whose process exits while frozen (SIGKILL, out of memory) stays
+//! frozen, and can neither be thawed nor started nor stopped until the next boot; seen on both.
 
 use futures_util::future::try_join_all;
 
@@ -15,7 +15,7 @@ use super::unit::failed;
 use crate::manager::state::FreezerState;
 
 impl Rollout<'_> {
-    /// Suspends a unit; says whether it wasn't already.
+    /// Freezes a unit; returns whether it was not frozen before.
     ///
     /// # Errors
     /// What the manager refuses.
@@ -27,14 +27,14 @@ impl Rollout<'_> {
         done.map(|()| true).map_err(|error| Stop::of(subject, error))
     }
 
-    /// Lets a unit run on; says whether it was frozen.
+    /// Thaws a unit; returns whether it was frozen.
     ///
     /// # Errors
-    /// What the manager refuses, or what keeps it frozen, which is told.
+    /// What the manager refuses, or what keeps the unit frozen, which is reported.
     pub async fn thaw(&self, subject: &Subject) -> Result<bool, Stop> {
-        let thawed = self.let_run(subject).await;
+        let thawed = self.thaw_if_frozen(subject).await;
         if let Err(Stop::Failed(failure)) = &thawed {
-            self.tell.tell(&Event::Ends {
+            self.reporter.report(&Event::Ends {
                 action: "thaw",
                 subject,
                 reasons: &[Reason::Asked],
@@ -44,7 +44,7 @@ impl Rollout<'_> {
         thawed
     }
 
-    async fn let_run(&self, subject: &Subject) -> Result<bool, Stop> {
+    async fn thaw_if_frozen(&self, subject: &Subject) -> Result<bool, Stop> {
         match self.freezer_state(subject).await? {
             FreezerState::Running => Ok(false),
             FreezerState::FrozenByParent | FreezerState::FreezingByParent => {
@@ -54,7 +54,8 @@ impl Rollout<'_> {
             _ => match self.systemd().manager().thaw_unit(&subject.unit).await {
                 Ok(()) => Ok(true),
                 Err(_) if self.list(&[&subject.unit]).await?.iter().any(|row| !row.is_up()) => {
-                    let why = "it died while it was frozen, and this systemd neither thaws nor starts it before the next boot";
+                    let why =
+                        "exited while frozen; this version of systemd cannot thaw or start it until the next boot";
                     Err(failed(subject, why.to_owned()))
                 }
                 Err(error) => Err(Stop::of(subject, error)),
@@ -62,26 +63,26 @@ impl Rollout<'_> {
         }
     }
 
-    /// Thaws what is going to be stopped, restarted or reloaded, and says so.
+    /// Thaws units that are going to be stopped, restarted or reloaded, and reports it.
     ///
     /// # Errors
     /// As [`Rollout::thaw`].
     pub async fn thaw_first(&self, subjects: &[&Subject]) -> Result<(), Stop> {
         let thawed = try_join_all(subjects.iter().map(|subject| self.thaw(subject))).await?;
-        subjects.iter().zip(thawed).filter(|(_, thawed)| *thawed).for_each(|(subject, _)| self.say_thawed(subject));
+        subjects.iter().zip(thawed).filter(|(_, thawed)| *thawed).for_each(|(subject, _)| self.report_thawed(subject));
         Ok(())
     }
 
-    /// As [`Rollout::thaw_first`], for those whose failures are told with what they were thawed for.
+    /// As [`Rollout::thaw_first`], for a unit whose failure is reported with its job.
     pub(super) async fn thaw_for_a_job(&self, subject: &Subject) -> Result<(), Stop> {
-        if self.let_run(subject).await? {
-            self.say_thawed(subject);
+        if self.thaw_if_frozen(subject).await? {
+            self.report_thawed(subject);
         }
         Ok(())
     }
 
-    fn say_thawed(&self, subject: &Subject) {
-        self.tell.tell(&Event::Notes(&format!("{} was frozen, and is thawed first", subject.label)));
+    fn report_thawed(&self, subject: &Subject) {
+        self.reporter.report(&Event::Notes(&format!("{} is frozen, thawing it first", subject.label)));
     }
 
     async fn freezer_state(&self, subject: &Subject) -> zbus::Result<FreezerState> {

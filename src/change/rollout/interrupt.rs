@@ -1,14 +1,18 @@
-//! Signals that ask a roll-out to stop.
+//! Signals that interrupt a rollout.
 //!
-//! The first SIGINT or SIGTERM lets the unit that is being dealt with get ready, and nothing more is begun; the second
-//! doesn't wait for it either. SIGHUP changes nothing: the terminal is gone, and what was begun is brought to its end.
+//! After the first SIGINT or SIGTERM the current unit may become ready, and nothing more is begun; after the second it is not
+//! waited for. SIGHUP changes nothing: without its terminal, a rollout still goes on to its end.
 
+use std::future::pending;
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
-/// How often somebody asked to stop.
+use super::event::Stop;
+
+/// How often the user interrupted.
 #[derive(Debug, Clone)]
 pub struct Interrupt(watch::Receiver<u32>);
 
@@ -35,16 +39,16 @@ impl Interrupt {
     }
 
     /// Whether nothing more is to be begun.
-    pub fn asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         *self.0.borrow() > 0
     }
 
-    /// Ends as soon as nothing more is to be begun.
+    /// Returns as soon as nothing more is to be begun.
     pub async fn once(&self) {
         self.times(1).await;
     }
 
-    /// Ends as soon as nothing is to be waited for any more.
+    /// Returns as soon as nothing is to be waited for any more.
     pub async fn twice(&self) {
         self.times(2).await;
     }
@@ -54,5 +58,27 @@ impl Interrupt {
         if self.0.clone().wait_for(|count| *count >= times).await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+/// Waits for `work`, until the deadline or an interrupt; `None` after the deadline.
+///
+/// # Errors
+/// Those of `work`; [`Stop::Interrupted`].
+pub async fn within<T>(
+    deadline: Option<Instant>,
+    interrupted: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, Stop>>,
+) -> Result<Option<T>, Stop> {
+    let late = async {
+        match deadline {
+            Some(deadline) => sleep_until(deadline).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        done = work => done.map(Some),
+        () = late => Ok(None),
+        () = interrupted => Err(Stop::Interrupted),
     }
 }

@@ -1,5 +1,5 @@
-//! What copse does to units is in the journal, beside what the units write themselves: `journalctl COPSE_GROUP=G` tells
-//! who restarted what, and why. systemd.journal-fields(7) adds which process that was (`_UID=`, `_AUDIT_LOGINUID=`).
+//! What copse does to units is in the journal, beside what the units write themselves: `journalctl COPSE_GROUP=G` shows who
+//! restarted what, and why. systemd.journal-fields(7) adds the process that did it (`_UID=`, `_AUDIT_LOGINUID=`).
 
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -10,7 +10,7 @@ use crate::basic::terminal::TerminalStyle;
 use crate::change::plan::{Reason, render};
 use crate::unit::name::GroupName;
 
-/// Tells the journal, and then another.
+/// Reports to the journal, and then to another reporter.
 pub struct JournalReporter<'r> {
     group: &'r GroupName,
     next: &'r dyn Reporter,
@@ -19,12 +19,11 @@ pub struct JournalReporter<'r> {
 
 /// The reasons in a few words each.
 fn sentence(reasons: &[Reason]) -> String {
-    let look = TerminalStyle { colour: false, width: usize::MAX, now: clock::now(), user: false };
-    render::reasons(reasons, look).join("; ")
+    let style = TerminalStyle { colour: false, width: usize::MAX, now: clock::now(), user: false };
+    render::reasons(reasons, style).join("; ")
 }
 
-/// Who asked for it, as far as that is known: the journal's own fields about a process are missing where it ended
-/// before the journal looked.
+/// Who called copse. The journal's own fields are missing if copse exits before journald reads the message.
 fn caller() -> String {
     let uid = rustix::process::getuid();
     match std::env::var("SUDO_USER") {
@@ -48,35 +47,35 @@ impl<'r> JournalReporter<'r> {
 }
 
 impl Reporter for JournalReporter<'_> {
-    fn tell(&self, event: &Event<'_>) {
+    fn report(&self, event: &Event<'_>) {
+        let group = self.group.as_str();
         match event {
             Event::Ends { action, subject, reasons, end } => {
-                let (unit, label) = (subject.unit.as_str(), &subject.label);
-                let (group, reason, caller) = (self.group.as_str(), sentence(reasons), &self.caller);
-                match end {
-                    Ok(reached) => tracing::info!(
-                        COPSE_GROUP = group,
-                        COPSE_UNIT = unit,
-                        COPSE_ACTION = action,
-                        COPSE_REASON = reason,
-                        COPSE_CALLER = caller,
-                        COPSE_RESULT = %reached,
-                        "{action} {label}: {reached} ({reason}; by {caller})"
-                    ),
-                    Err(what) => tracing::error!(
-                        COPSE_GROUP = group,
-                        COPSE_UNIT = unit,
-                        COPSE_ACTION = action,
-                        COPSE_REASON = reason,
-                        COPSE_CALLER = caller,
-                        COPSE_RESULT = "failed",
-                        "{action} {label}: {what} ({reason}; by {caller})"
-                    ),
+                let (reason, caller) = (sentence(reasons), &self.caller);
+                let (result, outcome) = match end {
+                    Ok(outcome) => (outcome.word(), outcome.to_string()),
+                    Err(problem) => ("failed".to_owned(), problem.to_string()),
+                };
+                // The level of an event of tracing is part of its static description.
+                macro_rules! record {
+                    ($level:ident) => {
+                        tracing::$level!(
+                            COPSE_GROUP = group,
+                            COPSE_UNIT = subject.unit,
+                            COPSE_ACTION = action,
+                            COPSE_REASON = reason,
+                            COPSE_CALLER = caller,
+                            COPSE_RESULT = result,
+                            "{action} {}: {outcome} ({reason}; by {caller})",
+                            subject.label
+                        )
+                    };
                 }
+                if end.is_ok() { record!(info) } else { record!(error) }
             }
-            Event::Notes(text) => tracing::info!(COPSE_GROUP = self.group.as_str(), "{text}"),
+            Event::Notes(text) => tracing::info!(COPSE_GROUP = group, "{text}"),
             Event::Begins { .. } | Event::Waits { .. } => {}
         }
-        self.next.tell(event);
+        self.next.report(event);
     }
 }

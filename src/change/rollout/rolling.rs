@@ -8,12 +8,12 @@ use tokio::time::sleep;
 
 use crate::change::observe::members::Subject;
 use crate::change::plan::{Pace, Step};
-use crate::manager::jobs::Kind;
+use crate::manager::jobs::Request;
 
 use super::Rollout;
-use super::event::{Reached, Stop};
+use super::event::{Stop, UnitOutcome};
 
-/// How many units are dealt with at once: the sizes of the batches, one after the other.
+/// The sizes of the batches, one after the other.
 fn batches(units: usize, pace: &Pace, first_alone: bool) -> VecDeque<usize> {
     let at_once = pace.max_unavailable.clamp(1, units.max(1));
     let mut sizes = VecDeque::new();
@@ -31,14 +31,14 @@ fn batches(units: usize, pace: &Pace, first_alone: bool) -> VecDeque<usize> {
 }
 
 impl Rollout<'_> {
-    /// Restarts the units of a step at its pace, those that are down already before the others. Where others are held,
+    /// Restarts the units of a step at its pace, those that are down already before the others. If the others are pinned,
     /// the first goes alone: it shows whether they may follow.
     pub(super) async fn roll(&self, step: &Step, after: &[Step]) -> Result<(), Stop> {
         let mut units = self.down_first(&step.units).await?;
         let pace = &step.pace;
         let mut first = true;
         self.release(units.first().map(|subject| subject.unit.as_str())).await?;
-        for size in batches(units.len(), pace, self.hold.is_some()) {
+        for size in batches(units.len(), pace, self.pinning.is_some()) {
             if !first {
                 self.pause(pace.pause).await?;
             }
@@ -56,8 +56,8 @@ impl Rollout<'_> {
         Ok(())
     }
 
-    /// Restarts units at the same time, and waits for all of them before any failure counts; `proof` then looks at those
-    /// that are up.
+    /// Restarts units at the same time, and waits for all of them before any failure counts; `proof` then checks those that
+    /// are up.
     pub(super) async fn restart_together<'s, F>(
         &self,
         step: &Step,
@@ -69,16 +69,16 @@ impl Rollout<'_> {
     {
         let word = Self::word(step);
         batch.iter().for_each(|subject| self.begins(word, subject));
-        let ends = join_all(batch.iter().map(|subject| self.bring_up(Kind::Restart, subject))).await;
+        let ends = join_all(batch.iter().map(|subject| self.bring_up(Request::Restart, subject))).await;
         let mut proved = Ok(());
         if ends.iter().all(Result::is_ok) {
-            let up = batch.iter().zip(&ends).filter(|(_, end)| matches!(end, Ok(Reached::Ready)));
+            let up = batch.iter().zip(&ends).filter(|(_, end)| matches!(end, Ok(UnitOutcome::Ready)));
             proved = proof(up.map(|(subject, _)| *subject).collect()).await;
         }
-        self.tell_ends(word, &step.reasons, batch, ends, proved)
+        self.report_ends(word, &step.reasons, batch, ends, proved)
     }
 
-    /// Those that are down before those that are up: a restart takes nothing away from who is down.
+    /// Units that are down before those that are up: a restart of the former costs no availability.
     async fn down_first<'s>(&self, units: &'s [Subject]) -> zbus::Result<Vec<&'s Subject>> {
         let names: Vec<&str> = units.iter().map(|subject| subject.unit.as_str()).collect();
         let rows = self.list(&names).await?;
@@ -88,7 +88,7 @@ impl Rollout<'_> {
 
     /// Waits between two batches.
     async fn pause(&self, span: Duration) -> Result<(), Stop> {
-        if self.interrupt.asked() {
+        if self.interrupt.is_requested() {
             return Err(Stop::Interrupted);
         }
         tokio::select! {

@@ -187,7 +187,7 @@ impl Progress {
 }
 
 impl Reporter for Progress {
-    fn tell(&self, event: &Event<'_>) {
+    fn report(&self, event: &Event<'_>) {
         let line = match event {
             Event::Begins { action, subject } => {
                 self.lock().board.begin(Busy::new(action, &subject.label));

@@ -16,7 +16,7 @@ use crate::basic::terminal::ColorChoice;
 use crate::change::observe::members::Subject;
 use crate::change::plan::{Action, Pace, Plan, Reason, Step};
 use crate::change::rollout::journal::JournalReporter;
-use crate::change::rollout::{Event, Interrupt, Reached, Rollout, Stop, journal};
+use crate::change::rollout::{Event, Interrupt, Rollout, Stop, UnitOutcome, journal};
 use crate::generator::load::Outcome;
 use crate::manager::jobs::Jobs;
 use crate::manager::state::{ActiveState, LoadState};
@@ -173,7 +173,7 @@ impl Session {
     ) -> Result<T, Stop> {
         let reporter = JournalReporter::new(group, &self.progress);
         let (jobs, interrupt) = (&self.jobs, self.interrupt.clone());
-        work(&Rollout { jobs, tell: &reporter, interrupt, limit, wanted: BTreeSet::new(), hold: None }).await
+        work(&Rollout { jobs, reporter: &reporter, interrupt, limit, wanted: BTreeSet::new(), pinning: None }).await
     }
 
     pub(crate) async fn carry_out(&self, plan: &Plan, limit: Option<Duration>) -> Result<(), Stop> {
@@ -194,8 +194,8 @@ pub(crate) fn requested(group: &GroupName, steps: impl IntoIterator<Item = (Acti
 }
 
 /// Reports that an action which is no job of systemd's succeeded.
-pub(crate) fn report_done(rollout: &Rollout<'_>, action: &'static str, subject: &Subject, reached: Reached) {
-    rollout.tell.tell(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(reached) });
+pub(crate) fn report_done(rollout: &Rollout<'_>, action: &'static str, subject: &Subject, reached: UnitOutcome) {
+    rollout.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(reached) });
 }
 
 /// Runs `work` with a connection to the service manager.

@@ -85,7 +85,7 @@ impl Execute for Apply {
                 // An error of one group does not affect the others.
                 let end = self.group(session, &group).await.unwrap_or_else(|error| error.report(scope));
                 exit = exit.worse(end);
-                if session.interrupt.asked() {
+                if session.interrupt.is_requested() {
                     break;
                 }
             }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::basic::scope::Scope;
 use crate::change::observe::members::{Kind, Subject};
-use crate::change::rollout::{Event, Reached};
+use crate::change::rollout::{Event, UnitOutcome};
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
@@ -57,10 +57,12 @@ async fn change(session: &Session, selection: &Selection<'_>, freeze: bool) -> R
         for subject in &running {
             let changed = if freeze { rollout.freeze(subject).await? } else { rollout.thaw(subject).await? };
             match (changed, freeze) {
-                (true, true) => report_done(rollout, "freeze", subject, Reached::Frozen),
-                (true, false) => report_done(rollout, "thaw", subject, Reached::Thawed),
-                (false, true) => rollout.tell.tell(&Event::Notes(&format!("{} is already frozen", subject.label))),
-                (false, false) => rollout.tell.tell(&Event::Notes(&format!("{} is not frozen", subject.label))),
+                (true, true) => report_done(rollout, "freeze", subject, UnitOutcome::Frozen),
+                (true, false) => report_done(rollout, "thaw", subject, UnitOutcome::Thawed),
+                (false, true) => {
+                    rollout.reporter.report(&Event::Notes(&format!("{} is already frozen", subject.label)))
+                }
+                (false, false) => rollout.reporter.report(&Event::Notes(&format!("{} is not frozen", subject.label))),
             }
         }
         Ok(Exit::Done)

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::basic::scope::Scope;
 use crate::basic::signal;
 use crate::change::observe::members::Kind;
-use crate::change::rollout::{Reached, Stop};
+use crate::change::rollout::{Stop, UnitOutcome};
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
@@ -71,7 +71,7 @@ impl Kill {
             for subject in &up {
                 let sent = session.systemd().manager().kill_unit(&subject.unit, whom, self.signal).await;
                 sent.map_err(|error| Stop::of(subject, error))?;
-                report_done(rollout, "kill", subject, Reached::Signalled(self.signal));
+                report_done(rollout, "kill", subject, UnitOutcome::Signaled(self.signal));
             }
             Ok(Exit::Done)
         });

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::basic::scope::Scope;
 use crate::change::observe::members::Subject;
-use crate::change::rollout::{Reached, Stop};
+use crate::change::rollout::{Stop, UnitOutcome};
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
@@ -47,7 +47,7 @@ async fn reset(session: &Session, selection: &Selection<'_>) -> Result<Exit, Err
                 other => other.map_err(|error| Stop::of(subject, error))?,
             }
             if row.active == ActiveState::Failed {
-                report_done(rollout, "reset", subject, Reached::Forgotten);
+                report_done(rollout, "reset", subject, UnitOutcome::FailureReset);
             }
         }
         Ok(Exit::Done)

@@ -1,15 +1,16 @@
 //! `copse wait`
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
 use crate::change::observe::members::Member;
 use crate::change::observe::state::{State, Whole};
-use crate::change::rollout::Stop;
+use crate::change::rollout::interrupt::within;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
@@ -17,13 +18,11 @@ use crate::cli::common::message::warn;
 use crate::cli::common::selection::Selection;
 use crate::cli::common::session::{Access, Session, for_each};
 use crate::manager::properties::Properties;
+use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
 use crate::status;
 use crate::status::{Row, Verdict};
 use crate::unit::name;
-
-/// How often the units are looked at.
-const POLL: Duration = Duration::from_millis(200);
 
 /// Wait until groups, or parts of groups, are neither starting nor stopping.
 ///
@@ -49,40 +48,48 @@ impl Execute for Wait {
 }
 
 async fn wait(session: &Session, selection: &Selection<'_>, deadline: Option<Instant>) -> Result<Exit, Error> {
-    loop {
-        let (verdict, reason) = verdict(session, selection).await?;
-        let moves = matches!(verdict, Verdict::Starting | Verdict::Stopping);
-        if !moves || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            if verdict != Verdict::Active {
-                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                warn(&format!("{} is {}{reason}", selection.label(), verdict.word()), None);
-            }
-            return Ok(if moves { Exit::Starting } else { Exit::from(verdict) });
-        }
-        tokio::select! {
-            () = sleep(POLL) => {}
-            () = session.interrupt.once() => return Err(Stop::Interrupted.into()),
-        }
+    let of_group = [selection.target().unit, name::own("ready", &selection.group), name::failed(&selection.group)];
+    let mut watch = session.jobs.watch(selection.members.iter().map(|member| &member.unit).chain(&of_group));
+    let mut last = (Verdict::Starting, None);
+    let waiting = watch.until(async |infos| {
+        last = verdict(session, selection, infos).await?;
+        Ok(is_final(last.0).then_some(()))
+    });
+    within(deadline, session.interrupt.once(), waiting).await?;
+    let (verdict, reason) = last;
+    if verdict != Verdict::Active {
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        warn(&format!("{} is {}{reason}", selection.label(), verdict.word()), None);
     }
+    Ok(if is_final(verdict) { Exit::from(verdict) } else { Exit::Starting })
 }
 
-/// The verdict of `copse status`, but an automatic restart counts as starting.
-async fn verdict(session: &Session, selection: &Selection<'_>) -> zbus::Result<(Verdict, Option<String>)> {
-    let units: Vec<String> = selection.members.iter().map(|member| member.unit.clone()).collect();
-    let properties = session.systemd().properties_of(&units).await?;
-    let (group, target) = (&selection.group, selection.target().unit);
-    let whole = [target.clone(), name::own("ready", group), name::failed(group)];
-    let names: Vec<&str> = units.iter().chain(&whole).map(String::as_str).collect();
-    let mut listed = session.systemd().list(&names).await?;
-    let mut last = || listed.pop().unwrap_or_else(|| UnitInfo::absent(&target));
-    let (mark, gate, target) = (last(), last(), last());
-    let row = |((member, listed), properties): ((&Member, UnitInfo), Properties)| {
-        Row::new(member.clone(), listed, Some(properties))
-    };
-    let rows: Vec<Row> = selection.members.iter().zip(listed).zip(properties).map(row).collect();
-    let (verdict, reason) = match selection.part {
-        Some(_) => status::judge_part(&rows),
-        None => status::judge(&Whole { target, gate, waits_for: String::new(), gave_up: mark.is_up() }, &rows),
+fn is_final(verdict: Verdict) -> bool {
+    !matches!(verdict, Verdict::Starting | Verdict::Stopping)
+}
+
+/// The verdict of `copse status`, but an automatic restart counts as starting. `infos`: the members, then the group's
+/// target, gate and failure mark.
+async fn verdict(
+    session: &Session,
+    selection: &Selection<'_>,
+    infos: &[UnitInfo],
+) -> zbus::Result<(Verdict, Option<String>)> {
+    let (members, of_group) = infos.split_at(selection.members.len());
+    // Only inactive units need more than their states.
+    let inactive = members.iter().filter(|info| info.active == ActiveState::Inactive);
+    let inactive: Vec<&str> = inactive.map(|info| info.name.as_str()).collect();
+    let properties = session.systemd().properties_of(&inactive).await?;
+    let mut properties: HashMap<&str, Properties> = inactive.into_iter().zip(properties).collect();
+    let row =
+        |(member, info): (&Member, &UnitInfo)| Row::new(member.clone(), info.clone(), properties.remove(&*info.name));
+    let rows: Vec<Row> = selection.members.iter().zip(members).map(row).collect();
+    let (verdict, reason) = match (&selection.part, of_group) {
+        (None, [target, gate, mark]) => {
+            let (target, gate, gave_up) = (target.clone(), gate.clone(), mark.is_up());
+            status::judge(&Whole { target, gate, waits_for: String::new(), gave_up }, &rows)
+        }
+        _ => status::judge_part(&rows),
     };
     let restarting = verdict == Verdict::Degraded && rows.iter().any(|row| row.state == State::Restarting);
     Ok((if restarting { Verdict::Starting } else { verdict }, reason))

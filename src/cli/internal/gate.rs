@@ -7,29 +7,20 @@
 mod awaited;
 mod report;
 
-use std::collections::HashSet;
 use std::io::Read as _;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use self::awaited::{Awaited, Seen};
+use self::awaited::Awaited;
 use self::report::Report;
 use crate::basic::clock::Monotonic;
 use crate::basic::scope::Scope;
 use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::session::with_manager;
-use crate::manager::readiness::{FirstLook, Standing, first_look, second_look};
-use crate::manager::{Connected, EndedJob, Heard};
-
-/// How often the units are looked at without a signal: not every change ends a job.
-const POLL: Duration = Duration::from_millis(250);
-
-/// The least time between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::manager::Connected;
+use crate::manager::jobs::Jobs;
 
 /// Waits for the units on standard input.
 pub(super) fn run(scope: Scope, group: &str) -> Result<Exit, Error> {
@@ -66,40 +57,24 @@ struct Frame {
 
 impl Gate {
     async fn wait(&mut self, systemd: &Connected) -> zbus::Result<Exit> {
-        let changed = self.follow_jobs(systemd).await?;
+        let jobs = Jobs::new(systemd).await?;
         let frame = self.frame(systemd).await?;
-        let mut seen: Vec<Seen> = Vec::new();
-        loop {
-            let started = Instant::now();
-            seen = self.look(systemd, frame.begin, seen).await?;
-            let settled = seen.iter().all(|(_, standing)| standing.is_settled());
-            if settled || frame.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return self.report.end(systemd, &self.awaited, &seen, frame.timeout).await;
+        let mut watch = jobs.watch(self.awaited.iter().map(|awaited| &*awaited.unit));
+        let mut seen = Vec::new();
+        let waiting = watch.until_ready(frame.begin, async |units| {
+            seen = units.to_vec();
+            let is_over = !units.iter().any(|(_, readiness)| readiness.is_pending());
+            if !is_over {
+                self.report.progress(&self.awaited, units);
             }
-            self.report.progress(&self.awaited, &seen);
-            // A look at a thousand units costs PID 1 milliseconds. This takes at most a fifth of its time.
-            let look = started.elapsed();
-            tokio::time::sleep(PAUSE.max(look * 4)).await;
-            let poll = Instant::now() + POLL.max(look * 10);
-            let until = frame.deadline.map_or(poll, |deadline| poll.min(deadline));
-            let _ = tokio::time::timeout_at(until, changed.notified()).await;
+            Ok::<_, zbus::Error>(is_over.then_some(()))
+        });
+        match frame.deadline {
+            // What is still waited for is reported.
+            Some(deadline) => timeout_at(deadline, waiting).await.unwrap_or(Ok(()))?,
+            None => waiting.await?,
         }
-    }
-
-    /// Notifies when a job of one of the units ended, or may have.
-    async fn follow_jobs(&self, systemd: &Connected) -> zbus::Result<Arc<Notify>> {
-        let units: HashSet<String> = self.awaited.iter().map(|awaited| awaited.unit.clone()).collect();
-        let changed = Arc::new(Notify::new());
-        let notify = Arc::clone(&changed);
-        let hear = move |heard| {
-            match heard {
-                Heard::Signal(EndedJob { unit, .. }) if !units.contains(&unit) => {}
-                _ => notify.notify_one(),
-            }
-            true
-        };
-        systemd.ended_jobs(hear).await?;
-        Ok(changed)
+        self.report.end(systemd, &self.awaited, &seen, frame.timeout).await
     }
 
     async fn frame(&self, systemd: &Connected) -> zbus::Result<Frame> {
@@ -120,26 +95,6 @@ impl Gate {
             Instant::now() + timeout.saturating_sub(margin(timeout)).saturating_sub(spent)
         });
         Ok(Frame { begin: begin.unwrap_or(Monotonic::FIRST), timeout, deadline })
-    }
-
-    async fn look(&self, systemd: &Connected, begin: Monotonic, before: Vec<Seen>) -> zbus::Result<Vec<Seen>> {
-        let names: Vec<&str> = self.awaited.iter().map(|awaited| awaited.unit.as_str()).collect();
-        let rows = systemd.list(&names).await?;
-        let mut before = before.into_iter();
-        let mut seen = Vec::with_capacity(rows.len());
-        for row in rows {
-            let before = before.next();
-            let standing = match first_look(&row) {
-                FirstLook::Clear(standing) => standing,
-                FirstLook::AskHistory => match before {
-                    // Does not change while the row is the same. Asking for hundreds of units each time would cost.
-                    Some((same, standing @ (Standing::Done | Standing::Skipped))) if same == row => standing,
-                    _ => second_look(&systemd.properties(&row.name).await?, begin),
-                },
-            };
-            seen.push((row, standing));
-        }
-        Ok(seen)
     }
 }
 

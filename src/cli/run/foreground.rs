@@ -1,14 +1,13 @@
 //! A run in front of whoever looks on: the log, what becomes of each process, and how it is asked to end.
 
+use std::collections::HashMap;
 use std::io::{Stdout, Write as _, stdout};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::marker;
 use super::signals::Signals;
@@ -20,17 +19,13 @@ use crate::change::observe::members::Member;
 use crate::cli::common::journal::line::{FIELDS, Painter};
 use crate::cli::common::journal::matches::matches;
 use crate::cli::common::selector::Selector;
-use crate::manager::connection::Connected;
+use crate::manager::jobs::Jobs;
+use crate::manager::properties::Properties;
 use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
+use crate::manager::watch::Watch;
 use crate::model::Group;
 use crate::unit::name;
-
-/// Between two looks when no signal comes.
-const POLL: Duration = Duration::from_millis(1000);
-
-/// The least time between two looks, however many signals come.
-const BREATH: Duration = Duration::from_millis(20);
 
 /// How long the last lines may take from the processes to the journal and back.
 const LAST_LINES: Duration = Duration::from_secs(2);
@@ -53,7 +48,7 @@ pub(super) struct Front {
     group: String,
     target: String,
     slice: String,
-    systemd: Connected,
+    jobs: Jobs,
     watched: Vec<Watched>,
     any_end: bool,
     begun: Begun,
@@ -76,13 +71,7 @@ impl Front {
     ///
     /// # Errors
     /// Where journalctl can't be run.
-    pub(super) fn new(
-        scope: Scope,
-        group: &Group,
-        systemd: Connected,
-        any_end: bool,
-        colour: bool,
-    ) -> std::io::Result<Self> {
+    pub(super) fn new(scope: Scope, group: &Group, jobs: Jobs, any_end: bool, colour: bool) -> std::io::Result<Self> {
         let members = members::members(group);
         let name = group.name.as_str().to_owned();
         let painter = Painter::new(scope, &name, &members, colour).live();
@@ -93,7 +82,7 @@ impl Front {
             slice: name::slice(scope == Scope::User, &group.name),
             watched: members.into_iter().map(|member| watched(group, member)).collect(),
             group: name,
-            systemd,
+            jobs,
             any_end,
             begun: Begun::Starting,
             painter,
@@ -125,10 +114,9 @@ impl Front {
     /// # Errors
     /// A manager that refuses, or is gone.
     pub(super) async fn start_and_run(&mut self, signals: &mut Signals) -> zbus::Result<Over> {
-        let changes = self.changes().await?;
+        let mut watch = self.watch();
         let target = &*self.target;
-        self.systemd.ask(|manager| async move { manager.start_unit(target, "replace").await }).await?;
-        let mut look = Instant::now();
+        self.jobs.systemd().ask(|manager| async move { manager.start_unit(target, "replace").await }).await?;
         loop {
             tokio::select! {
                 signal = signals.next() => {
@@ -136,12 +124,10 @@ impl Front {
                     return Ok(Over::Asked);
                 }
                 line = self.journal.next() => self.show(line),
-                () = changes.notified() => look = look.min(Instant::now() + BREATH),
-                () = sleep_until(look) => {
-                    if let Some(end) = self.look().await? {
+                units = watch.next() => {
+                    if let Some(end) = self.look(units?).await? {
                         return Ok(Over::Ended(end));
                     }
-                    look = Instant::now() + POLL;
                 }
             }
             if self.closed {
@@ -155,25 +141,22 @@ impl Front {
     /// # Errors
     /// A manager that is gone.
     pub(super) async fn stop(&mut self, signals: &mut Signals) -> zbus::Result<()> {
-        let changes = self.changes().await?;
+        let mut watch = self.watch();
         let target = &*self.target;
-        self.systemd.ask(|manager| async move { manager.stop_unit(target, "replace").await }).await?;
-        let mut look = Instant::now();
+        self.jobs.systemd().ask(|manager| async move { manager.stop_unit(target, "replace").await }).await?;
         loop {
             tokio::select! {
                 signal = signals.next() => {
                     self.say(&format!("{signal} again: killing what still runs"));
                     // That there is nothing left to kill is no failure.
-                    let _ = self.systemd.manager().kill_unit(&self.slice, "all", libc::SIGKILL).await;
+                    let _ = self.jobs.systemd().manager().kill_unit(&self.slice, "all", libc::SIGKILL).await;
                 }
                 line = self.journal.next() => self.show(line),
-                () = changes.notified() => look = look.min(Instant::now() + BREATH),
-                () = sleep_until(look) => {
-                    self.look().await?;
+                units = watch.next() => {
+                    self.look(units?).await?;
                     if self.is_down() {
                         return Ok(());
                     }
-                    look = Instant::now() + POLL;
                 }
             }
         }
@@ -208,32 +191,24 @@ impl Front {
         }
     }
 
-    /// Looks at all units, says what is new, and whether that is the end.
-    async fn look(&mut self) -> zbus::Result<Option<End>> {
-        let mut names: Vec<&str> = self.watched.iter().map(|unit| unit.member.unit.as_str()).collect();
-        names.push(&self.target);
-        let mut rows = self.systemd.list(&names).await?;
-        let target = rows.iter().position(|row| row.name == self.target).map(|at| rows.remove(at));
-        let Some(target) = target else { return Ok(None) };
-        let asked: Vec<&Watched> =
-            self.watched.iter().filter(|unit| row(&rows, unit).is_some_and(|row| unit.asks_for_details(row))).collect();
-        let asked: Vec<String> = asked.into_iter().map(|unit| unit.member.unit.clone()).collect();
-        let mut found = asked.iter().cloned().zip(self.systemd.properties_of(&asked).await?).collect::<Vec<_>>();
+    /// Says what is new of the units, the last of which is the target, and whether that is the end.
+    async fn look(&mut self, units: &[UnitInfo]) -> zbus::Result<Option<End>> {
+        let Some((target, rows)) = units.split_last() else { return Ok(None) };
+        let unclear = self.watched.iter().zip(rows).filter(|(unit, row)| unit.asks_for_details(row));
+        let unclear: Vec<&str> = unclear.map(|(_, row)| row.name.as_str()).collect();
+        let properties = self.jobs.systemd().properties_of(&unclear).await?;
+        let mut found: HashMap<&str, Properties> = unclear.into_iter().zip(properties).collect();
         let mut news = Vec::new();
-        for unit in &mut self.watched {
-            let properties = found.iter().position(|(name, _)| *name == unit.member.unit);
-            let properties = properties.map(|at| found.swap_remove(at).1);
-            if let Some(row) = row(&rows, unit)
-                && let Some(text) = unit.see(row.clone(), properties)
-            {
+        for (unit, row) in self.watched.iter_mut().zip(rows) {
+            if let Some(text) = unit.see(row.clone(), found.remove(&*row.name)) {
                 news.push((unit.member.label.clone(), text));
             }
         }
         for (label, text) in news {
             self.say_of(&label, &text);
         }
-        self.begun(&target);
-        Ok(end(&self.watched, &target, self.begun, self.any_end))
+        self.begun(target);
+        Ok(end(&self.watched, target, self.begun, self.any_end))
     }
 
     /// How far the start is, by the target's states.
@@ -256,20 +231,11 @@ impl Front {
         self.watched.iter().all(|unit| unit.listed.is_down())
     }
 
-    /// Notified when a unit of the group changes.
-    async fn changes(&self) -> zbus::Result<Arc<Notify>> {
+    /// Follows the units, the target last.
+    fn watch(&self) -> Watch {
         let members = self.watched.iter().map(|unit| unit.member.unit.as_str());
-        let units: Vec<&str> = members.chain([self.target.as_str()]).collect();
-        let news = Arc::new(Notify::new());
-        let told = Arc::downgrade(&news);
-        let hear = move |_| told.upgrade().map(|news| news.notify_one()).is_some();
-        self.systemd.changed_units(&units, hear).await?;
-        Ok(news)
+        self.jobs.watch(members.chain([self.target.as_str()]))
     }
-}
-
-fn row<'r>(rows: &'r [UnitInfo], unit: &Watched) -> Option<&'r UnitInfo> {
-    rows.iter().find(|row| row.name == unit.member.unit)
 }
 
 fn watched(group: &Group, member: Member) -> Watched {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::workspace::Workspace;
 use crate::basic::scope::Scope;
-use crate::manager::jobs::{Jobs, Kind};
+use crate::manager::jobs::{Jobs, Request};
 use crate::manager::state::ActiveState;
 use crate::manager::{Connected, is_unknown};
 use crate::unit::name;
@@ -48,7 +48,7 @@ async fn own(systemd: &Connected, place: &Workspace) -> zbus::Result<BTreeSet<St
 
 /// Stops a unit and waits for it, if it is there.
 async fn stop(jobs: &Jobs, unit: &str) -> zbus::Result<()> {
-    match jobs.run(Kind::Stop, unit).await {
+    match jobs.run(Request::Stop, unit).await {
         Err(error) if is_unknown(&error) => Ok(()),
         Err(error) => Err(error),
         // A stop that fails, or that a start got in the way of, has nothing else to be done about.

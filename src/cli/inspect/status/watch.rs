@@ -14,7 +14,7 @@ use crate::cli::common::groups::load;
 use crate::cli::common::selector::Selector;
 use crate::manager::proxy::MANAGER_PATH;
 use crate::manager::unit::unit_path;
-use crate::manager::{Connected, Heard};
+use crate::manager::{Connected, Signal};
 use crate::status::Status;
 
 /// Changes come in bursts: those within this time of the first are shown together.
@@ -64,14 +64,18 @@ async fn listen(systemd: &Connected, groups: &[String]) -> zbus::Result<Arc<Noti
     };
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
-    let hear = move |heard| {
-        match heard {
-            Heard::Signal(path) if !is_of_group(&path) => {}
-            _ => notify.notify_one(),
+    let hear = move |signal| {
+        let concerned = match &signal {
+            Signal::UnitChanged(path) => is_of_group(path),
+            Signal::Reloaded | Signal::Gap => true,
+            Signal::JobRemoved { .. } => false,
+        };
+        if concerned {
+            notify.notify_one();
         }
         true
     };
-    systemd.changes(hear).await?;
+    systemd.signals(hear).await?;
     Ok(changed)
 }
 

@@ -2,9 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::manager::readiness::Standing;
-use crate::manager::unit::UnitInfo;
-
 /// A unit to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Awaited {
@@ -12,9 +9,6 @@ pub(super) struct Awaited {
     /// Whether the group is ready only when this unit is.
     pub(super) essential: bool,
 }
-
-/// The row of a unit when it was last looked at, and what it meant.
-pub(super) type Seen = (UnitInfo, Standing);
 
 /// Parses `StandardInputText=` of a gate as the generator writes it: one unit per line, with `optional` if it is not
 /// essential; empty lines and comments (`#`) are ignored. A unit that is listed twice, for example by a drop-in, is

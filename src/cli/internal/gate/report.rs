@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::awaited::{Awaited, Seen};
+use super::awaited::Awaited;
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
 use crate::cli::common::exit::Exit;
 use crate::cli::common::journal::priority::{Priority, log};
 use crate::cli::common::message::systemctl;
 use crate::manager::Connected;
-use crate::manager::readiness::{Loss, Standing};
+use crate::manager::readiness::{Readiness, StartFailure};
+use crate::manager::unit::UnitInfo;
 
 /// How many units the status names: it is one line.
 const NAMED: usize = 3;
@@ -25,7 +26,7 @@ impl Report {
     }
 
     /// Shows what the gate waits for.
-    pub(super) fn progress(&mut self, awaited: &[Awaited], seen: &[Seen]) {
+    pub(super) fn progress(&mut self, awaited: &[Awaited], seen: &[(UnitInfo, Readiness)]) {
         self.show(waiting_text(awaited, seen));
     }
 
@@ -35,25 +36,25 @@ impl Report {
         &mut self,
         systemd: &Connected,
         awaited: &[Awaited],
-        seen: &[Seen],
+        seen: &[(UnitInfo, Readiness)],
         timeout: Option<Duration>,
     ) -> zbus::Result<Exit> {
         let mut failed = Vec::new();
         let mut others = 0;
-        for (Awaited { unit, essential }, (row, standing)) in awaited.iter().zip(seen) {
-            let problem = match standing {
-                Standing::Ready | Standing::Done | Standing::Skipped => continue,
-                Standing::LeftOut => {
+        for (Awaited { unit, essential }, (row, readiness)) in awaited.iter().zip(seen) {
+            let problem = match readiness {
+                Readiness::Ready | Readiness::Exited | Readiness::Skipped => continue,
+                Readiness::Masked => {
                     log(Priority::Notice, format_args!("{unit}: masked, skipped"));
                     others += 1;
                     continue;
                 }
-                Standing::Waiting(state) => not_ready(state, timeout),
-                Standing::Lost(Loss::Failed) if unit.ends_with(".service") => {
+                Readiness::Pending(state) => not_ready(state, timeout),
+                Readiness::Failed(StartFailure::Failed) if unit.ends_with(".service") => {
                     let result: String = systemd.service_property(&row.name, "Result").await?;
                     format!("failed ({result})")
                 }
-                Standing::Lost(loss) => loss.to_string(),
+                Readiness::Failed(why) => why.to_string(),
             };
             let (priority, rank) =
                 if *essential { (Priority::Error, "") } else { (Priority::Notice, " (not essential)") };
@@ -83,12 +84,12 @@ fn not_ready(state: &str, timeout: Option<Duration>) -> String {
     }
 }
 
-fn waiting_text(awaited: &[Awaited], seen: &[Seen]) -> String {
+fn waiting_text(awaited: &[Awaited], seen: &[(UnitInfo, Readiness)]) -> String {
     let (mut waiting, mut failed) = (Vec::new(), Vec::new());
-    for (Awaited { unit, .. }, (_, standing)) in awaited.iter().zip(seen) {
-        match standing {
-            Standing::Waiting(state) => waiting.push(format!("{unit} ({state})")),
-            Standing::Lost(_) => failed.push(unit.clone()),
+    for (Awaited { unit, .. }, (_, readiness)) in awaited.iter().zip(seen) {
+        match readiness {
+            Readiness::Pending(state) => waiting.push(format!("{unit} ({state})")),
+            Readiness::Failed(_) => failed.push(unit.clone()),
             _ => {}
         }
     }
@@ -117,30 +118,28 @@ fn listed(items: &[String], separator: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::unit::UnitInfo;
 
-    fn seen(standings: &[(&str, Standing)]) -> (Vec<Awaited>, Vec<Seen>) {
-        standings
-            .iter()
-            .map(|(name, standing)| {
+    fn seen(all: &[(&str, Readiness)]) -> (Vec<Awaited>, Vec<(UnitInfo, Readiness)>) {
+        all.iter()
+            .map(|(name, readiness)| {
                 let unit = (*name).to_owned();
                 let row = UnitInfo::absent(name);
                 let awaited = Awaited { unit, essential: true };
-                (awaited, (row, standing.clone()))
+                (awaited, (row, readiness.clone()))
             })
             .unzip()
     }
 
     #[test]
     fn it_says_what_it_waits_for() {
-        let waiting = |state: &str| Standing::Waiting(state.to_owned());
+        let waiting = |state: &str| Readiness::Pending(state.to_owned());
         let (awaited, looked) =
-            seen(&[("a.service", Standing::Ready), ("b.service", waiting("activating, auto-restart"))]);
+            seen(&[("a.service", Readiness::Ready), ("b.service", waiting("activating, auto-restart"))]);
         assert_eq!(waiting_text(&awaited, &looked), "waiting for 1 of 2: b.service (activating, auto-restart)");
         let (awaited, looked) = seen(&[
             ("a.service", waiting("start job")),
             ("b.service", waiting("start job")),
-            ("c.service", Standing::Lost(Loss::Failed)),
+            ("c.service", Readiness::Failed(StartFailure::Failed)),
             ("d.service", waiting("start job")),
             ("e.service", waiting("start job")),
             ("f.service", waiting("start job")),
