@@ -1,25 +1,29 @@
-//! What a change of a group's files means for what runs, and how it is carried out: the data goes from [`observe`] to
-//! [`plan`] to [`rollout`].
+//! What a change of a group's files needs, and how it is carried out. The data goes from [`observe`] to [`plan`] to
+//! [`rollout`].
 
 pub mod observe;
 pub mod plan;
 pub mod rollout;
 
-use self::observe::{Notes, see, situation};
+use self::observe::Observer;
+use self::observe::live;
 use crate::generator::load::GroupOutcome;
 use crate::manager::Connected;
 use crate::unit::name::GroupName;
 
-/// What is to be done about a group; `None` where there is neither a file nor anything that runs.
+/// The plans for groups, in their order. `None` if there is neither a valid file nor anything that runs.
 ///
 /// # Errors
 /// What the connection or the manager refuses.
-pub async fn plan(
+pub async fn plans(
     systemd: &Connected,
-    notes: &Notes<'_>,
-    group: &GroupName,
-    outcome: Option<&GroupOutcome>,
-) -> zbus::Result<Option<plan::Plan>> {
-    let seen = see(systemd, group, outcome.and_then(|outcome| outcome.group.as_ref())).await?;
-    Ok(seen.map(|seen| situation(notes, group, outcome, &seen, plan::plan)))
+    observer: &Observer<'_>,
+    groups: &[(&GroupName, Option<&GroupOutcome>)],
+) -> zbus::Result<Vec<Option<plan::Plan>>> {
+    let files: Vec<_> = groups.iter().map(|(name, file)| (*name, file.and_then(|file| file.group.as_ref()))).collect();
+    let live = live::groups(systemd, &files).await?;
+    let plan = |((name, file), live): (&(&GroupName, Option<&GroupOutcome>), Option<live::LiveGroup>)| {
+        live.map(|live| plan::plan(&observer.situation(name, *file, &live)))
+    };
+    Ok(groups.iter().zip(live).map(plan).collect())
 }

@@ -1,21 +1,22 @@
 //! Talks to the service manager over D-Bus (`org.freedesktop.systemd1`, org.freedesktop.systemd1(5)).
 //!
 //! ```text
-//!  way          to PID 1 or to a user's manager: its private socket, or the bus
-//!  connection   by one of them, and again where it is lost
-//!  questions    what is asked about units
-//!  error        what the manager's errors mean
-//!  private      the private socket, made palatable to zbus
-//!  proxy        the members of the interface that are used, written by hand
-//!  unit         what a look at a unit brings home, as plain values
-//!  jobs         what the manager was asked to do, until it is done
-//!  look         how a unit runs, for people
-//!  signal       names and numbers
-//!  readiness    is this unit ready, or will it ever be?      (pure)
-//!  giving_up    did systemd give this unit up for good?      (pure)
+//!  transport       to PID 1 or to a user's manager: its private socket, or the bus
+//!  private_socket  makes the private socket's messages acceptable to zbus
+//!  connection      by one of them, made again if it is lost; its signals
+//!  error           what the manager's errors mean
+//!  proxy           the members of the manager's interface that are used
+//!  calls           calls about units
+//!  state, unit     the states of units and jobs, as enums; a unit's row in the manager's list
+//!  properties      a unit's properties
+//!  cause           why a unit failed
+//!  jobs            jobs, until they are over
+//!  watch           follows units
+//!  readiness       is a unit ready, or can it still become ready?
+//!  gave_up         does systemd start a failed unit again?
 //! ```
 //!
-//! The two judging modules see plain values only, so that their rules are tables in their tests.
+//! The last two see plain values only, so that their rules are tables in their tests.
 
 mod calls;
 pub mod cause;
@@ -34,4 +35,4 @@ pub mod watch;
 
 pub use self::connection::{Connected, Signal, connect};
 pub use self::error::{is_masked, is_passing, is_refusal, is_unknown};
-pub use self::transport::{LOG_IN, NOT_BOOTED, Unreachable, Way, is_booted};
+pub use self::transport::{LOG_IN, NOT_BOOTED, Transport, Unreachable, is_booted};

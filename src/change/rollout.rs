@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::observe::members::Subject;
+use super::observe::subject::Subject;
 use super::plan::{Action, Plan, Reason, Step};
 use crate::manager::jobs::{Jobs, Request};
 use crate::manager::{Connected, is_masked};
@@ -144,7 +144,7 @@ impl Rollout<'_> {
     /// The word for an action. A restart on request is called so, although it is carried out as a roll.
     fn word(step: &Step) -> &'static str {
         match step.reasons[..] {
-            [Reason::Asked] if step.action == Action::Roll => Action::Restart.word(),
+            [Reason::Requested] if step.action == Action::Roll => Action::Restart.word(),
             _ => step.action.word(),
         }
     }

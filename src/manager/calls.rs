@@ -3,10 +3,11 @@
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Connected;
-use super::properties::Properties;
+use super::properties::{Properties, Times};
 use super::proxy::SERVICE;
+use super::state::FreezerState;
 use super::unit::{UnitInfo, unit_path};
-use crate::basic::clock::Monotonic;
+use crate::basic::clock::{Monotonic, Realtime};
 
 const UNIT: &str = "org.freedesktop.systemd1.Unit";
 const SERVICE_INTERFACE: &str = "org.freedesktop.systemd1.Service";
@@ -18,12 +19,12 @@ const WINDOW: usize = 64;
 type Command = (String, Vec<String>, bool, u64, u64, u64, u64, u32, i32, i32);
 
 impl Connected {
-    /// The state of `units`, in their order; the manager loads those that weren't loaded.
+    /// The states of `units`, in their order. The manager loads those that are not loaded.
     ///
     /// # Errors
     /// What the connection or the manager refuses.
     pub async fn list(&self, units: &[&str]) -> zbus::Result<Vec<UnitInfo>> {
-        // Without names the manager lists nothing or everything, depending on its version.
+        // Without names some versions list everything.
         if units.is_empty() {
             return Ok(Vec::new());
         }
@@ -31,10 +32,21 @@ impl Connected {
         Ok(rows.into_iter().map(UnitInfo::from).collect())
     }
 
+    /// The states of the loaded units whose names match one of `patterns` (fnmatch(3)); of all, without patterns.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn list_loaded(&self, patterns: &[String]) -> zbus::Result<Vec<UnitInfo>> {
+        let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+        let patterns = patterns.as_slice();
+        let rows = self.ask(|manager| async move { manager.list_units_by_patterns(&[], patterns).await }).await?;
+        Ok(rows.into_iter().map(UnitInfo::from).collect())
+    }
+
     /// One property of the `Unit` interface.
     ///
     /// # Errors
-    /// What the connection or the manager refuses; a property that this systemd doesn't have.
+    /// What the connection or the manager refuses; a property that this systemd does not have.
     pub async fn unit_property<T>(&self, unit: &str, property: &str) -> zbus::Result<T>
     where
         T: TryFrom<zbus::OwnedVariant>,
@@ -46,7 +58,7 @@ impl Connected {
     /// One property of the `Service` interface.
     ///
     /// # Errors
-    /// As [`Connected::unit_property`]; also when the unit isn't a service.
+    /// As [`Connected::unit_property`]; that the unit is not a service.
     pub async fn service_property<T>(&self, unit: &str, property: &str) -> zbus::Result<T>
     where
         T: TryFrom<zbus::OwnedVariant>,
@@ -81,7 +93,7 @@ impl Connected {
         T::try_from(value).map_err(Into::into)
     }
 
-    /// The argvs of one of a service's `Exec…=`, as they are executed: specifiers are replaced.
+    /// The command lines of one of a service's `Exec…=`, with specifiers replaced.
     ///
     /// # Errors
     /// As [`Connected::service_property`].
@@ -92,11 +104,11 @@ impl Connected {
 
     /// Clears the failed state and the start-limit counter of each of `units`.
     ///
-    /// Only the last call is waited for: the manager answers in order, and that a unit vanished meanwhile is
-    /// no error here. A thousand units take a few milliseconds this way.
+    /// Waits only for the last call, as the manager answers in order: a thousand units take a few milliseconds. A unit that is
+    /// not loaded any more is no error.
     ///
     /// # Errors
-    /// A manager that is gone.
+    /// That the manager is gone.
     pub async fn reset_failed(&self, units: &[String]) -> zbus::Result<()> {
         if units.is_empty() {
             return Ok(());
@@ -111,7 +123,7 @@ impl Connected {
         .map(drop)
     }
 
-    /// Has the manager read all unit files again, which runs the generators; returns when that is done.
+    /// Has the manager read all unit files again, which runs the generators.
     ///
     /// # Errors
     /// What the manager refuses.
@@ -128,6 +140,48 @@ impl Connected {
         Properties::read(&self.get(unit, "", None).await?)
     }
 
+    /// Of a target only what it consists of, and since when it is active.
+    ///
+    /// # Errors
+    /// As [`Connected::properties`].
+    pub async fn target_properties(&self, unit: &str) -> zbus::Result<Properties> {
+        let (consists_of, active_entered) = tokio::try_join!(
+            self.unit_property(unit, "ConsistsOf"),
+            self.unit_time(unit, "ActiveEnterTimestampMonotonic"),
+        )?;
+        let times = Times { active_entered, ..Times::default() };
+        Ok(Properties { consists_of, times, ..Properties::default() })
+    }
+
+    /// Of units that are up only what their present run began with, in their order: a tenth of what all properties cost.
+    ///
+    /// # Errors
+    /// As [`Connected::properties`].
+    pub async fn runs_of(&self, units: &[&str]) -> zbus::Result<Vec<Properties>> {
+        stream::iter(units).map(|unit| self.run_of(unit)).buffered(WINDOW).try_collect().await
+    }
+
+    async fn run_of(&self, unit: &str) -> zbus::Result<Properties> {
+        if !unit.ends_with(".service") {
+            let active_entered = self.unit_time(unit, "ActiveEnterTimestampMonotonic").await?;
+            let times = Times { active_entered, ..Times::default() };
+            return Ok(Properties { times, ..Properties::default() });
+        }
+        let (main_started, main_started_at, pid, freezer) = tokio::try_join!(
+            self.service_time(unit, "ExecMainStartTimestampMonotonic"),
+            self.service_property(unit, "ExecMainStartTimestamp"),
+            self.service_property(unit, "MainPID"),
+            self.unit_property::<String>(unit, "FreezerState"),
+        )?;
+        Ok(Properties {
+            times: Times { main_started, ..Times::default() },
+            main_started_at: Realtime::from_micros(main_started_at),
+            pid: Some(pid).filter(|pid| *pid != 0),
+            frozen: FreezerState::from(&*freezer).is_frozen(),
+            ..Properties::default()
+        })
+    }
+
     /// The properties of units, in their order.
     ///
     /// # Errors
@@ -136,7 +190,7 @@ impl Connected {
         stream::iter(units).map(|unit| self.properties(unit.as_ref())).buffered(WINDOW).try_collect().await
     }
 
-    /// One of an interface's properties, or all: `Get` and `GetAll` of `org.freedesktop.DBus.Properties`.
+    /// One property of an interface, or all (`Get` and `GetAll` of `org.freedesktop.DBus.Properties`).
     async fn get(&self, unit: &str, interface: &str, property: Option<&str>) -> zbus::Result<zbus::Message> {
         const PROPERTIES: Option<&str> = Some("org.freedesktop.DBus.Properties");
         let path = &*unit_path(unit);

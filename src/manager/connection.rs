@@ -1,8 +1,8 @@
-//! The connection to the service manager, made again where it is lost.
+//! The connection to the service manager, made again if it is lost.
 //!
-//! `systemctl daemon-reexec`, which upgrades of systemd call, ends all private connections and leaves the bus for a
-//! moment; a restart of the bus ends those by the bus. The manager keeps its units and jobs over it. So whoever asks
-//! waits until there is somebody again who answers, and only signals are missed: see [`Signal::Gap`].
+//! `systemctl daemon-reexec`, which upgrades of systemd call, ends all private connections and leaves the bus for a moment; a
+//! restart of the bus ends the connections by the bus. The manager keeps its units and jobs over it. So calls wait until the
+//! manager answers again, and only signals are missed: see [`Signal::Gap`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use zbus::{Connection, MatchRule, Message, MessageStream};
 use super::error::is_passing;
 use super::proxy::{MANAGER_PATH, ManagerProxy, SERVICE};
 use super::state::JobResult;
-use super::transport::{Unreachable, Way, reach};
+use super::transport::{Transport, Unreachable, reach};
 use crate::basic::scope::Scope;
 
-/// How long to wait for a manager that went away. It runs all generators before it answers again.
+/// How long to wait for a manager that went away: it runs all generators before it answers again.
 const AWAY: Duration = Duration::from_secs(60);
 
-/// How long for one that hasn't answered yet: it may be away right now, or there may be none.
+/// How long to wait for one that has not answered yet: it may be away, or there may be none.
 const NEVER: Duration = Duration::from_secs(5);
 
 /// Between two attempts to reach it.
@@ -31,21 +31,21 @@ const AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 pub struct Connected {
     scope: Scope,
-    way: Way,
-    line: Arc<Line>,
+    transport: Transport,
+    shared: Arc<Shared>,
 }
 
 /// What all clones of a connection share.
 #[derive(Debug)]
-struct Line {
+struct Shared {
     live: Mutex<Live>,
-    /// One of those who find the connection broken makes another.
+    /// Held while the connection is made again.
     mending: tokio::sync::Mutex<()>,
     /// The manager has answered before.
     answered: AtomicBool,
 }
 
-/// The connection of now.
+/// The present connection.
 #[derive(Debug, Clone)]
 struct Live {
     manager: ManagerProxy<'static>,
@@ -68,19 +68,18 @@ pub enum Signal {
 
 /// Connects to the system's or the calling user's service manager.
 ///
-/// The manager's private socket comes first: it needs no bus, which early in the boot isn't there yet, and
-/// spares every message the way through the broker. It belongs to root alone (system) or to the user, so
-/// everybody else takes the bus.
+/// The private socket comes first: it needs no bus, which does not exist early in the boot, and no message passes through a
+/// broker. It belongs to root (system) or to the user; others use the bus.
 ///
 /// # Errors
-/// [`Unreachable`] when neither way leads to a manager.
+/// [`Unreachable`] if neither leads to a manager.
 pub async fn connect(scope: Scope) -> Result<Connected, Unreachable> {
     let mut tried = Vec::new();
-    for way in [Way::Private, Way::Bus] {
-        let name = match reach(scope, way).await {
+    for transport in [Transport::Private, Transport::Bus] {
+        let name = match reach(scope, transport).await {
             Some(Ok(connection)) => match Live::new(&connection, 0).await {
-                Ok(live) => return Ok(Connected::new(scope, way, live)),
-                Err(error) => Some((format!("{way:?}"), error)),
+                Ok(live) => return Ok(Connected::new(scope, transport, live)),
+                Err(error) => Some((format!("{transport:?}"), error)),
             },
             Some(Err(why)) => Some(why),
             None => None,
@@ -97,48 +96,46 @@ impl Live {
 }
 
 impl Connected {
-    fn new(scope: Scope, way: Way, live: Live) -> Self {
-        let line =
-            Line { live: Mutex::new(live), mending: tokio::sync::Mutex::default(), answered: AtomicBool::new(false) };
-        Self { scope, way, line: Arc::new(line) }
+    fn new(scope: Scope, transport: Transport, live: Live) -> Self {
+        let shared =
+            Shared { live: Mutex::new(live), mending: tokio::sync::Mutex::default(), answered: AtomicBool::new(false) };
+        Self { scope, transport, shared: Arc::new(shared) }
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
         // Nothing that holds it can panic.
-        self.line.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it was reached.
-    pub fn way(&self) -> Way {
-        self.way
+    pub fn transport(&self) -> Transport {
+        self.transport
     }
 
-    /// The `org.freedesktop.systemd1.Manager` interface, for what must not be asked twice: where the manager goes away
-    /// before it answers, that is an error ([`is_passing`]), and nobody knows whether it was done.
+    /// The `org.freedesktop.systemd1.Manager` interface, for calls that must not be repeated. If the manager goes away before
+    /// it answers, that is an error ([`is_passing`]), and it is not known whether it did what it was asked.
     pub fn manager(&self) -> ManagerProxy<'static> {
         self.live().manager.clone()
     }
 
-    /// Asks the manager something that may be asked twice, until there is an answer: one that is away for a moment is
-    /// waited for.
+    /// Makes a call that may be repeated, until there is an answer: waits for a manager that is away for a moment.
     ///
     /// # Errors
-    /// What the manager refuses; that it went away and didn't come back.
-    pub async fn ask<T, F>(&self, question: impl Fn(ManagerProxy<'static>) -> F) -> zbus::Result<T>
+    /// What the manager refuses; that it went away and is not back after [`AWAY`].
+    pub async fn ask<T, F>(&self, call: impl Fn(ManagerProxy<'static>) -> F) -> zbus::Result<T>
     where
         F: Future<Output = zbus::Result<T>>,
     {
         let mut lost: Option<Instant> = None;
         loop {
             let live = self.live().clone();
-            let error = match question(live.manager).await {
+            let error = match call(live.manager).await {
                 Err(error) if is_passing(&error) => error,
                 answer => {
-                    self.line.answered.store(true, Ordering::Relaxed);
+                    self.shared.answered.store(true, Ordering::Relaxed);
                     return answer;
                 }
             };
-            let answered = self.line.answered.load(Ordering::Relaxed);
+            let answered = self.shared.answered.load(Ordering::Relaxed);
             let patience = if answered { AWAY } else { NEVER };
             match lost.get_or_insert_with(Instant::now).elapsed() < patience {
                 true => self.mend(live.number, &error).await,
@@ -148,21 +145,21 @@ impl Connected {
         }
     }
 
-    /// Tries to make the connection of that number anew, which ended with `error`; takes a moment.
+    /// Tries to make the connection of that number again, which ended with `error`; takes a moment.
     async fn mend(&self, number: u64, error: &zbus::Error) {
-        let alone = self.line.mending.lock().await;
+        let alone = self.shared.mending.lock().await;
         if self.live().number != number {
             return;
         }
-        // Otherwise the bus is there, and the manager isn't on it.
+        // Other errors mean that the bus is there, without the manager.
         if matches!(error, zbus::Error::InputOutput(_))
-            && let Some(Ok(connection)) = reach(self.scope, self.way).await
+            && let Some(Ok(connection)) = reach(self.scope, self.transport).await
             && let Ok(live) = Live::new(&connection, number + 1).await
         {
             *self.live() = live;
         }
         drop(alone);
-        // Also then: its socket takes connections while it is on its way out.
+        // Also after a success: the manager's socket accepts connections while it shuts down.
         sleep(AGAIN).await;
     }
 
@@ -174,7 +171,7 @@ impl Connected {
     pub async fn signals(&self, mut hear: impl FnMut(Signal) -> bool + Send + 'static) -> zbus::Result<()> {
         // Without a sender, as the proxy would add it: a private connection has no bus names.
         let rule = MatchRule::builder().msg_type(zbus::message::Type::Signal).path_namespace(MANAGER_PATH).build()?;
-        let mut signals = self.ask(|manager| subscribe(manager, rule.clone(), self.way)).await?;
+        let mut signals = self.ask(|manager| subscribe(manager, rule.clone(), self.transport)).await?;
         let systemd = self.clone();
         tokio::spawn(async move {
             loop {
@@ -183,7 +180,7 @@ impl Connected {
                         return;
                     }
                 }
-                match systemd.ask(|manager| subscribe(manager, rule.clone(), systemd.way)).await {
+                match systemd.ask(|manager| subscribe(manager, rule.clone(), systemd.transport)).await {
                     Ok(again) => signals = again,
                     // The next call reports it.
                     Err(_) => {
@@ -219,15 +216,19 @@ impl Signal {
 
 /// Asks for signals on the connection of `manager`. The stream comes last and has to be read at once: while it is full, no
 /// answer arrives.
-async fn subscribe(manager: ManagerProxy<'static>, rule: MatchRule<'static>, way: Way) -> zbus::Result<MessageStream> {
+async fn subscribe(
+    manager: ManagerProxy<'static>,
+    rule: MatchRule<'static>,
+    transport: Transport,
+) -> zbus::Result<MessageStream> {
     let connection = manager.inner().connection();
-    match way {
+    match transport {
         // The manager always sends its signals to private connections: the call only shows that it is there.
-        Way::Private => {
+        Transport::Private => {
             let peer = Some("org.freedesktop.DBus.Peer");
             connection.call_method(Some(SERVICE), MANAGER_PATH, peer, "Ping", &()).await?;
         }
-        Way::Bus => match manager.subscribe().await {
+        Transport::Bus => match manager.subscribe().await {
             Err(zbus::Error::MethodError(name, ..))
                 if name.as_str() == "org.freedesktop.systemd1.AlreadySubscribed" => {}
             done => done?,
@@ -236,8 +237,8 @@ async fn subscribe(manager: ManagerProxy<'static>, rule: MatchRule<'static>, way
     MessageStream::for_match_rule(rule, connection, None).await
 }
 
-/// That the manager didn't come back.
+/// The manager did not come back.
 fn gone(error: &zbus::Error) -> zbus::Error {
     let limit = crate::basic::time_span::format(AWAY);
-    zbus::Error::Failure(format!("the service manager went away, and wasn't back after {limit}: {error}"))
+    zbus::Error::Failure(format!("the service manager went away, and is not back after {limit}: {error}"))
 }

@@ -1,12 +1,12 @@
 //! What the manager's errors mean.
 
-/// Whether an error only says that the manager is away for a moment, as during `systemctl daemon-reexec`.
+/// Whether the manager is only away for a moment, as during `systemctl daemon-reexec`.
 pub fn is_passing(error: &zbus::Error) -> bool {
     match error {
         zbus::Error::InputOutput(_) => true,
         error => error_name(error).is_some_and(|name| {
             name.strip_prefix("org.freedesktop.DBus.Error.").is_some_and(|name| {
-                // The bus tries to start a manager that isn't there, which can't be done.
+                // The bus tries in vain to start a manager that is not there.
                 name.starts_with("Spawn.")
                     || matches!(name, "NoReply" | "ServiceUnknown" | "NameHasNoOwner" | "Disconnected")
             })
@@ -14,13 +14,13 @@ pub fn is_passing(error: &zbus::Error) -> bool {
     }
 }
 
-/// Whether an error says that no such unit is loaded.
+/// Whether no such unit is loaded.
 pub fn is_unknown(error: &zbus::Error) -> bool {
     error_name(error).as_deref() == Some("org.freedesktop.systemd1.NoSuchUnit")
 }
 
-/// Whether an error is a refusal: the caller isn't allowed to do that. Without a polkit agent that could ask somebody,
-/// systemd answers `InteractiveAuthorizationRequired`; where polkit, the bus or systemd itself says no, `AccessDenied`.
+/// Whether the caller is not allowed to do that. Without a polkit agent, systemd answers `InteractiveAuthorizationRequired`;
+/// if polkit, the bus or systemd itself refuses, `AccessDenied`.
 pub fn is_refusal(error: &zbus::Error) -> bool {
     matches!(
         error_name(error).as_deref(),
@@ -41,7 +41,7 @@ fn error_name(error: &zbus::Error) -> Option<String> {
     }
 }
 
-/// Whether an error says that the unit is masked.
+/// Whether the unit is masked.
 pub fn is_masked(error: &zbus::Error) -> bool {
     error_name(error).as_deref() == Some("org.freedesktop.systemd1.UnitMasked")
 }

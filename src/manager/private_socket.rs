@@ -1,10 +1,9 @@
-//! The manager's private socket, spoken to by zbus.
+//! The manager's private socket, for zbus.
 //!
-//! zbus insists on what the D-Bus specification says of a bus: that the sender of a message is a unique name,
-//! as `:1.7`. systemd writes `org.freedesktop.systemd1` there on its private connections, where no bus hands
-//! out unique names, and zbus closes the connection over it. So this stands between the two and puts a colon
-//! on the name's first letter: `:rg.freedesktop.systemd1` is a valid unique name of the same length, and
-//! nobody looks at it.
+//! zbus insists on a rule of the D-Bus specification for buses: the sender of a message is a unique name, as `:1.7`. systemd
+//! writes `org.freedesktop.systemd1` there on its private connections, where no bus assigns unique names, and zbus closes the
+//! connection. So this replaces the name's first letter by a colon: `:rg.freedesktop.systemd1` is a valid unique name of the
+//! same length, and is not used for anything.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -49,8 +48,8 @@ impl Socket for PrivateSocket {
     }
 }
 
-/// What zbus receives through. `received` holds, in this order: bytes it has taken already, bytes that are
-/// ready for it, and the beginning of a message that isn't complete yet.
+/// zbus reads from this. `received` holds, in this order: bytes that it has read, bytes that are ready, and the beginning of
+/// a message that is not complete yet.
 #[derive(Debug)]
 pub struct Reader {
     socket: OwnedReadHalf,
@@ -97,7 +96,7 @@ impl Reader {
     }
 }
 
-/// What zbus sends through.
+/// zbus writes to this.
 #[derive(Debug)]
 pub struct Writer(OwnedWriteHalf);
 
@@ -119,15 +118,15 @@ impl WriteHalf for Writer {
     }
 }
 
-/// How many bytes at the front of `received` are whole lines of the handshake and whole messages; the senders
-/// of those messages are what zbus expects from then on.
+/// How many bytes at the front of `received` are whole lines of the handshake and whole messages. Mends the senders of these
+/// messages.
 fn release(received: &mut [u8]) -> io::Result<usize> {
     let mut ready = 0;
     while let Some(rest) = received.get_mut(ready..) {
         let length = match rest.first() {
             None => break,
-            // Messages of this machine's byte order. The handshake's lines begin with capital letters, and
-            // the one that may begin with a B is the client's.
+            // A message in this machine's byte order. Lines of the handshake begin with other letters: the one with a B is
+            // the client's.
             Some(b'l' | b'B') => match message_length(rest)? {
                 Some(length) if length <= rest.len() => length,
                 _ => break,
@@ -145,7 +144,7 @@ fn release(received: &mut [u8]) -> io::Result<usize> {
     Ok(ready)
 }
 
-/// A message's whole length, as soon as enough of it is there to tell.
+/// A message's whole length, if enough of it is there.
 fn message_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     let (Some(body), Some(fields)) = (number(bytes, 4), number(bytes, 12)) else {
         return Ok(None);
@@ -157,15 +156,14 @@ fn message_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Makes a unique name of the sender's. Fields lie at multiples of eight: a code, a signature, a value.
+/// Makes a unique name of the sender's name. Fields are aligned to eight bytes: a code, a signature, a value.
 fn mend_sender(message: &mut [u8]) {
     let Some(fields) = number(message, 12) else {
         return;
     };
     let mut at = FIXED;
     while at < FIXED + fields {
-        // Code, length of the signature (always 1 in a header), signature, NUL; so the value begins at a
-        // multiple of four.
+        // Code, length of the signature (always 1 in a header), signature, NUL: the value is aligned to four bytes.
         let (Some(&code), Some(&kind)) = (message.get(at), message.get(at + 2)) else {
             return;
         };
@@ -268,7 +266,7 @@ mod tests {
             for value in [0, 0x7f, 0xff] {
                 let mut bytes = message("org.freedesktop.systemd1", 0);
                 bytes[position] = value;
-                // Whatever comes of it: it ends, and hands out no more than there is.
+                // It returns, and releases no more than there is.
                 if let Ok(ready) = release(&mut bytes) {
                     assert!(ready <= bytes.len());
                 }

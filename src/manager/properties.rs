@@ -163,10 +163,7 @@ impl Properties {
             status_text: answer.text("StatusText"),
             condition_met: answer.is("ConditionResult"),
             assertion_met: answer.is("AssertResult"),
-            frozen: matches!(
-                FreezerState::from(&*answer.text("FreezerState")),
-                FreezerState::Frozen | FreezerState::FrozenByParent
-            ),
+            frozen: FreezerState::from(&*answer.text("FreezerState")).is_frozen(),
             needs_reload: answer.is("NeedDaemonReload"),
             fragment: answer.text("FragmentPath").into(),
             drop_ins: answer.paths("DropInPaths"),

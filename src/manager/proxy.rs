@@ -2,10 +2,10 @@
 
 use zbus::OwnedObjectPath;
 
-/// The object of the manager itself; all others are below it.
+/// The object of the manager itself. All others are below it.
 pub const MANAGER_PATH: &str = "/org/freedesktop/systemd1";
 
-/// The bus name of the service manager. On a private connection it is only decoration.
+/// The bus name of the service manager; without a meaning on a private connection.
 pub const SERVICE: &str = "org.freedesktop.systemd1";
 
 /// One row of `ListUnits…()`: name, description, load state, active state, sub state, the unit it follows,
@@ -14,15 +14,14 @@ pub type ListUnitsRow = (String, String, String, String, String, String, OwnedOb
 
 /// The service manager itself.
 ///
-/// No properties here: a proxy caches those by following a signal, and the private connection carries all
-/// signals of the machine anyway. They are read one by one where they are needed.
+/// Without properties: a proxy would cache them by following signals, of which a private connection carries all.
 #[zbus::proxy(
     interface = "org.freedesktop.systemd1.Manager",
     default_service = "org.freedesktop.systemd1",
     default_path = "/org/freedesktop/systemd1"
 )]
 pub trait Manager {
-    /// Asks for signals. Only needed on the bus: private connections get all of them.
+    /// Asks for signals. Only needed on the bus: private connections always get them.
     fn subscribe(&self) -> zbus::Result<()>;
 
     /// The state of the named units; loads those that aren't loaded.
@@ -33,7 +32,7 @@ pub trait Manager {
 
     /// Enqueues a start job. `mode` as in `systemctl --job-mode=`.
     ///
-    /// This and its siblings let polkit ask somebody for a password, if an agent is there that can (polkit(8)).
+    /// This and the calls below let polkit ask for a password, if there is an agent (polkit(8)).
     #[zbus(allow_interactive_auth)]
     fn start_unit(&self, name: &str, mode: &str) -> zbus::Result<OwnedObjectPath>;
 
@@ -53,7 +52,7 @@ pub trait Manager {
     #[zbus(allow_interactive_auth)]
     fn kill_unit(&self, name: &str, whom: &str, signal: i32) -> zbus::Result<()>;
 
-    /// Suspends the processes of a unit, and returns when they are; an error where they are already.
+    /// Suspends the processes of a unit; an error if they are suspended already.
     #[zbus(allow_interactive_auth)]
     fn freeze_unit(&self, name: &str) -> zbus::Result<()>;
 
@@ -61,7 +60,7 @@ pub trait Manager {
     #[zbus(allow_interactive_auth)]
     fn thaw_unit(&self, name: &str) -> zbus::Result<()>;
 
-    /// Makes the links that `[Install]` of these unit files names; whether there is an `[Install]`, and what was done.
+    /// Makes the links of these unit files' `[Install]`. Returns whether they have one, and the changes.
     #[zbus(allow_interactive_auth)]
     fn enable_unit_files(
         &self,
@@ -70,11 +69,11 @@ pub trait Manager {
         force: bool,
     ) -> zbus::Result<(bool, Vec<(String, String, String)>)>;
 
-    /// Removes all links to these unit files; what was done.
+    /// Removes all links to these unit files. Returns the changes.
     #[zbus(allow_interactive_auth)]
     fn disable_unit_files(&self, files: &[&str], runtime: bool) -> zbus::Result<Vec<(String, String, String)>>;
 
-    /// What `systemctl is-enabled` says.
+    /// What `systemctl is-enabled` prints.
     fn get_unit_file_state(&self, file: &str) -> zbus::Result<String>;
 
     /// The job of that number; an error (`NoSuchJob`) once it is over.
@@ -84,12 +83,11 @@ pub trait Manager {
     #[zbus(allow_interactive_auth)]
     fn reload(&self) -> zbus::Result<()>;
 
-    /// As [`ManagerProxy::reset_failed_unit`], with an answer: an error for a unit that isn't loaded, or without permission.
+    /// As [`ManagerProxy::reset_failed_unit`], with an answer: an error if the unit is not loaded, or without permission.
     #[zbus(name = "ResetFailedUnit", allow_interactive_auth)]
     fn reset_failed_unit_and_wait(&self, name: &str) -> zbus::Result<()>;
 
-    /// Clears the failed state, the start-limit counter and the restart counter of a unit. Its answer isn't
-    /// asked for.
+    /// Clears the failed state, the start-limit counter and the restart counter of a unit. Without an answer.
     #[zbus(no_reply)]
     fn reset_failed_unit(&self, name: &str) -> zbus::Result<()>;
 }

@@ -156,6 +156,13 @@ impl ActiveState {
     }
 }
 
+impl FreezerState {
+    /// Whether a unit is frozen, or its slice.
+    pub fn is_frozen(&self) -> bool {
+        matches!(self, Self::Frozen | Self::FrozenByParent)
+    }
+}
+
 impl SubState {
     /// Whether systemd is going to start the unit again by itself. 254 and later pass through the `…-before-auto-restart`
     /// states at every crash, in which a unit is `failed` or `inactive`.

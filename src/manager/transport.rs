@@ -1,4 +1,4 @@
-//! The two ways to the service manager.
+//! The two transports to the service manager.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,20 @@ use crate::basic::scope::Scope;
 
 /// How a connection reaches the manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// By its private socket, without a bus.
+pub enum Transport {
+    /// Its private socket, without a bus.
     Private,
-    /// By the system's or the session's bus.
+    /// The system's or the session's bus.
     Bus,
 }
 
-/// Why the service manager can't be reached, one line for each way that was tried.
+/// Why the service manager cannot be reached.
 #[derive(Debug)]
 pub struct Unreachable {
     scope: Scope,
+    /// The transports that were tried.
     tried: Vec<(String, zbus::Error)>,
-    /// systemd runs on this machine.
+    /// systemd is PID 1.
     booted: bool,
 }
 
@@ -39,11 +40,11 @@ impl fmt::Display for Unreachable {
             return f.write_str(NOT_BOOTED);
         }
         f.write_str(match self.scope {
-            Scope::System => "the system's service manager can't be reached",
-            Scope::User => "the user's service manager can't be reached",
+            Scope::System => "cannot reach the system's service manager",
+            Scope::User => "cannot reach the user's service manager",
         })?;
-        for (way, error) in &self.tried {
-            write!(f, "; {way}: {error}")?;
+        for (transport, error) in &self.tried {
+            write!(f, "; {transport}: {error}")?;
         }
         match self.scope {
             Scope::System => Ok(()),
@@ -54,27 +55,27 @@ impl fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
-/// What is wrong where systemd isn't this machine's PID 1.
-pub const NOT_BOOTED: &str = "systemd isn't running here, as in a chroot or in a container without it; `copse check` and \
-                              `copse render` do their work all the same";
+/// systemd is not this machine's PID 1.
+pub const NOT_BOOTED: &str = "systemd is not running (chroot, or container without an init); help: `copse check` and \
+                              `copse render` work without it";
 
-/// The help where there is no user's service manager: su(1) and sudo(8) leave nothing behind to start it with.
-pub const LOG_IN: &str = "; help: log in as that user (`ssh`, `machinectl shell USER@`), as `su` and `sudo` don't start a \
+/// The help if there is no user's service manager: su(1) and sudo(8) leave nothing behind to start it with.
+pub const LOG_IN: &str = "; help: log in as that user (`ssh`, `machinectl shell USER@`), as `su` and `sudo` do not start a \
                           service manager; `loginctl enable-linger USER` keeps one running";
 
-/// Whether systemd is this machine's PID 1, as sd_booted(3) finds it out.
+/// Whether systemd is this machine's PID 1: sd_booted(3).
 pub fn is_booted() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
-/// Connects by one way. `None`: it isn't the caller's.
-pub(super) async fn reach(scope: Scope, way: Way) -> Option<Result<Connection, (String, zbus::Error)>> {
-    let (name, connection) = match way {
-        Way::Private => {
+/// Connects by one transport. `None` if it is not for the caller.
+pub(super) async fn reach(scope: Scope, transport: Transport) -> Option<Result<Connection, (String, zbus::Error)>> {
+    let (name, connection) = match transport {
+        Transport::Private => {
             let socket = private_socket(scope)?;
             (socket.display().to_string(), private(&socket).await)
         }
-        Way::Bus => {
+        Transport::Bus => {
             let bus = match scope {
                 Scope::System => Builder::system(),
                 Scope::User => Builder::session(),
@@ -85,10 +86,10 @@ pub(super) async fn reach(scope: Scope, way: Way) -> Option<Result<Connection, (
     Some(connection.map_err(|error| (name, error)))
 }
 
-/// Where the manager of `scope` listens without a bus, if the caller may use it.
+/// The private socket of the manager of `scope`, if the caller may use it.
 fn private_socket(scope: Scope) -> Option<PathBuf> {
     match scope {
-        // Only root gets in; the others would only wait for the refusal.
+        // Others than root are refused.
         Scope::System => rustix::process::geteuid().is_root().then(|| PathBuf::from("/run/systemd/private")),
         Scope::User => std::env::var_os("XDG_RUNTIME_DIR")
             .filter(|directory| !directory.is_empty())
@@ -106,10 +107,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_a_manager_is_not_reached_comes_with_what_to_do() {
-        let said = |scope, booted| Unreachable { scope, tried: Vec::new(), booted }.to_string();
-        assert!(said(Scope::System, false).starts_with("systemd isn't running here"));
-        assert_eq!(said(Scope::System, true), "the system's service manager can't be reached");
-        assert!(said(Scope::User, true).starts_with("the user's service manager can't be reached; help: log in as"));
+    fn why_a_manager_is_not_reached_comes_with_a_remedy() {
+        let message = |scope, booted| Unreachable { scope, tried: Vec::new(), booted }.to_string();
+        assert!(message(Scope::System, false).starts_with("systemd is not running"));
+        assert_eq!(message(Scope::System, true), "cannot reach the system's service manager");
+        assert!(message(Scope::User, true).starts_with("cannot reach the user's service manager; help: log in as"));
     }
 }

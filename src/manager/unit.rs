@@ -67,8 +67,8 @@ impl From<ListUnitsRow> for UnitInfo {
     }
 }
 
-/// The object path of a unit: everything but letters and digits becomes `_` and two hexadecimal digits,
-/// also a digit at the beginning (sd_bus_path_encode(3)). Knowing it saves a `GetUnit()` per unit.
+/// The object path of a unit: everything but letters and digits becomes `_` and two hexadecimal digits, also a digit at the
+/// beginning (sd_bus_path_encode(3)).
 ///
 /// ```
 /// # use copse::manager::unit::unit_path;
@@ -81,7 +81,7 @@ pub fn unit_path(name: &str) -> String {
         if plain {
             path.push(char::from(byte));
         } else {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             let _ = write!(path, "_{byte:02x}");
         }
     }

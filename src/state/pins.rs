@@ -47,10 +47,7 @@ pub enum Units {
 impl Pins {
     /// The pin that names `unit`.
     pub fn of(&self, unit: &str) -> Option<&Pin> {
-        self.0.iter().find(|pin| match &pin.units {
-            Units::All => true,
-            Units::Only(units) => units.contains(unit),
-        })
+        self.0.iter().find(|pin| pin.holds(unit))
     }
 
     /// The pin of the whole group.
@@ -104,6 +101,15 @@ impl Pins {
         let path = path(directories, group).ok_or(std::io::ErrorKind::NotFound)?;
         let path = directories.rooted(&path);
         if self.0.is_empty() { atomic_file::remove(&path) } else { store::write(&path, self) }
+    }
+}
+
+impl Pin {
+    pub fn holds(&self, unit: &str) -> bool {
+        match &self.units {
+            Units::All => true,
+            Units::Only(units) => units.contains(unit),
+        }
     }
 }
 

@@ -1,19 +1,20 @@
 //! Units in the states that the tests are about.
 
 use super::{Properties, Row, UnitInfo};
+use crate::basic::clock::Realtime;
 use crate::change::observe::members::{Kind, Member, Start};
-use crate::change::observe::state::State;
+use crate::change::observe::subject::Subject;
 use crate::manager::state::{JobType, UnitResult};
 
 /// Now, in the pictures.
 pub(super) const NOW: u64 = 1_700_000_000_000_000;
 
-pub(super) fn ago(seconds: u64) -> u64 {
-    NOW - seconds * 1_000_000
+pub(super) fn ago(seconds: u64) -> Option<Realtime> {
+    Realtime::from_micros(NOW - seconds * 1_000_000)
 }
 
 /// `active/running`, `inactive/dead`, with a job behind a blank: `inactive/dead start`.
-pub(super) fn listed(unit: &str, states: &str) -> UnitInfo {
+pub(super) fn info(unit: &str, states: &str) -> UnitInfo {
     let (states, job) = states.split_once(' ').map_or((states, None), |(states, job)| (states, Some(job)));
     let (active, sub) = states.split_once('/').unwrap();
     let (load, active) = active.split_once(':').unwrap_or(("loaded", active));
@@ -27,22 +28,14 @@ pub(super) fn listed(unit: &str, states: &str) -> UnitInfo {
 }
 
 pub(super) fn member(label: &str, kind: Kind, start: Start) -> Member {
-    Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true }
+    let suffix = if kind == Kind::Socket { "" } else { ".service" };
+    let subject = Subject::new("knot-resolver", &format!("knot-resolver-{label}{suffix}"));
+    Member { subject, kind, start, process: None, defined: true }
 }
 
 pub(super) fn row_of(member: Member, states: &str, properties: Properties) -> Row {
-    let listed = listed(&member.unit, states);
-    let state = State::of(&member, &listed, Some(&properties));
-    Row {
-        member,
-        listed,
-        properties: Some(properties),
-        state,
-        gone: false,
-        outdated: Vec::new(),
-        pinned: 0,
-        last_line: None,
-    }
+    let info = info(member.unit(), states);
+    Row::new(member, info, Some(properties))
 }
 
 pub(super) fn row(label: &str, states: &str) -> Row {

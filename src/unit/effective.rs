@@ -24,6 +24,7 @@ use super::tree::{Entry, UnitTree};
 use crate::basic::diagnostic::SourceFile;
 
 use self::merge::Merger;
+use serde::Serialize;
 
 /// All files of the units of a group.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ pub struct Definition {
 }
 
 /// A directive that differs between two definitions of a unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// `Service`
     pub section: String,

@@ -199,14 +199,10 @@ fn what_failed_half_way_can_be_rolled_back(m: &Machine) {
     let before = pids(m, "back", &WORKERS[1..]);
     m.write(&group.file(), &web("9103", "VALUE = \"2\", BROKEN = \"yes\""));
     expect(&copse(m, &["apply", "back"]), 6, &["copse apply --rollback back"]);
-    let said = "web@2 and 2 others pinned to the definition from before the roll-out";
+    let said = "web@2 and 2 others pinned to the definition before the rollout";
     expect(&copse(m, &["status", "back"]), 8, &[said, "active, outdated, pinned"]);
     expect(&copse(m, &["apply", "--rollback", "back"]), 0, &["web@1  ready"]);
-    expect(
-        &copse(m, &["status", "back"]),
-        0,
-        &["back   active, rolled back", "its units are those of the last complete apply"],
-    );
+    expect(&copse(m, &["status", "back"]), 0, &["back   active, rolled back", "to the last complete apply"]);
     expect(&copse(m, &["list"]), 0, &["active, rolled back"]);
     assert!(copse(m, &["status", "--json", "back"]).stdout.contains(r#""rolled_back":1"#));
     assert_eq!(values(m, "back"), ["1"; 4]);

@@ -333,7 +333,7 @@ fn the_journal_tells_who_restarted_what_and_why(m: &Machine) {
     group.start();
     expect(&copse(m, &["restart", "record/worker@2"]), 0, &["worker@2  ready"]);
     let told = m.journal(&["COPSE_GROUP=record", "COPSE_UNIT=record-worker@2.service", "_UID=0"]);
-    assert_eq!(told, "restart worker@2: ready (asked for; by root)");
+    assert_eq!(told, "restart worker@2: ready (requested; by root)");
     let logs = copse(m, &["logs", "record"]).stdout;
     assert!(logs.contains("worker@2    | copse: restart worker@2: ready"), "copse logs shows it as well: {logs}");
 }

@@ -84,7 +84,7 @@ fn a_running_group_is_shown_as_it_is(m: &Machine) {
         let line = line(&output, name);
         assert!(line.contains("active") && line.contains(&m.pid(unit).to_string()), "{line}");
     }
-    assert!(line(&output, "step").contains("done (setup)"));
+    assert!(line(&output, "step").contains("active, exited"));
     assert!(line(&output, "loader").contains("inactive, manual"));
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
     for words in [&["copse"][..], &["copse", "list"], &["copse", "status"]] {
@@ -174,12 +174,12 @@ fn what_somebody_stopped_is_missing_and_what_ended_well_is_not(m: &Machine) {
     group.start();
     m.wait("ends-once.service", "ActiveState", "inactive", SOON);
     let output = status(m, "ends");
-    expect(&output, 0, &["● ends   active\n", "inactive, done"]);
+    expect(&output, 0, &["● ends   active\n", "inactive, exited"]);
     assert!(line(&m.run(&["copse"]), "ends").contains("active (2 of 2 up)"));
     m.systemctl(&["stop", "ends-on.service"]);
     let output = status(m, "ends");
-    expect(&output, 8, &["degraded: on stopped\n", "systemctl start ends-on.service"]);
-    assert!(line(&output, "on").contains("inactive, stopped"));
+    expect(&output, 8, &["degraded: on inactive\n", "systemctl start ends-on.service"]);
+    assert!(line(&output, "on").contains("inactive"));
 }
 
 fn a_group_that_is_starting_says_what_it_waits_for(m: &Machine) {
@@ -204,7 +204,11 @@ fn a_group_that_gave_up_under_stop_is_failed(m: &Machine) {
     exhaust(m, "strict-worker@1.service");
     m.wait("copse-failed@strict.target", "ActiveState", "active", SOON);
     m.wait("strict-manager.service", "ActiveState", "inactive", SOON);
-    expect(&status(m, "strict"), 1, &["✗ strict   failed: stopped when worker@1 failed\n"]);
+    expect(
+        &status(m, "strict"),
+        1,
+        &["✗ strict   failed: worker@1 failed; group stopped (`failure-policy = \"stop\"`)\n"],
+    );
     group.start();
     assert_eq!(status(m, "strict").status, 0);
 }
@@ -242,8 +246,8 @@ fn what_left_the_file_while_running_is_still_shown(m: &Machine) {
     group.start();
     group.rewrite(&GROUP.replace("[process.manager]", "[process.other]").replace("after = [\"manager\"]", ""));
     let output = status(m, "look");
-    expect(&output, 8, &["degraded: other stopped\n"]);
-    assert!(line(&output, "manager").contains("gone from the file"), "{}", output.stdout);
+    expect(&output, 8, &["degraded: other inactive\n"]);
+    assert!(line(&output, "manager").contains("orphaned"), "{}", output.stdout);
     m.remove(&group.file());
     m.reload();
     let output = status(m, "look");

@@ -1,14 +1,12 @@
-//! Whether the files that a process was started from are still what they were.
+//! Whether the files that a process was started from changed.
 //!
-//! Nobody notes what a program reads. What the file system keeps is when a file, or a link on the way to it, was last
-//! changed (its *ctime*, which no program can set back): one that is older than the process is what the process found.
-//! A younger one may hold the same all the same. Of the program that is known, as the kernel keeps the file that a process
-//! runs from, also when it was deleted (`/proc/PID/exe`, proc_pid_exe(5)); of the inputs, where `copse apply` has noted a
-//! fingerprint for this very run of the process.
+//! No record shows what a program reads. The file system keeps when a file, or a link on the way to it, was last changed (its
+//! *ctime*, which no program can set back): a file that is older than the process is what the process found. A younger one may
+//! still have the same content. For programs that is known, as the kernel keeps the file that a process runs from even if it
+//! was deleted (`/proc/PID/exe`, proc_pid_exe(5)); for inputs, if `copse apply` recorded a fingerprint for this very run.
 //!
-//! What isn't seen: a file changed in the first milliseconds of a process's life (the kernel's clock for files is that
-//! coarse), which the process finds itself, most likely; an input that was removed, and a directory on the way that was
-//! renamed, unless there is a fingerprint.
+//! Not detected: a file changed in the first milliseconds of a process (the kernel's clock for files is that coarse), which
+//! the process most likely finds; and, without a fingerprint, an input that was removed or whose directory was renamed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -24,7 +22,7 @@ use crate::state::last_apply::Prints;
 /// Microseconds since the epoch.
 pub type Moment = u64;
 
-/// As many links are followed as the kernel follows (path_resolution(7)).
+/// The kernel's limit (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
 /// The files that a unit is started from.
@@ -32,23 +30,22 @@ const LINKS_MAX: usize = 40;
 pub struct Files {
     /// Its `inputs`, which it reads itself.
     pub inputs: Vec<PathBuf>,
-    /// What the service manager reads at its start, and hands over: `credentials`, `environment-file`.
+    /// What the service manager reads at its start: `credentials`, `environment-file`.
     pub handed: Vec<PathBuf>,
 }
 
 impl Files {
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty() && self.handed.is_empty()
     }
 
-    /// What they hold now.
+    /// Fingerprints of their present content.
     pub fn prints(&self) -> Prints {
         Prints { inputs: fingerprint(&self.inputs), handed: Some(fingerprint(&self.handed)) }
     }
 }
 
-/// Looks at files, each once: a thousand processes may have the same inputs.
+/// Files, each looked at once: a thousand processes may have the same inputs.
 #[derive(Debug, Default)]
 pub struct Looked {
     newest: HashMap<PathBuf, Moment>,
@@ -57,8 +54,8 @@ pub struct Looked {
 }
 
 impl Looked {
-    /// When what is found at `path` was last changed: the file, everything below it if it is a directory, and every link
-    /// on the way. Zero where there is nothing, or it can't be looked at.
+    /// When the file at `path` was last changed, or anything below it if it is a directory, or a link on the way. Zero if there
+    /// is nothing, or permission is denied.
     pub fn newest(&mut self, path: &Path) -> Moment {
         if let Some(known) = self.newest.get(path) {
             return *known;
@@ -71,7 +68,7 @@ impl Looked {
         newest
     }
 
-    /// Of which it can't be told whether they changed: who looks may not.
+    /// The files that the caller may not look at.
     pub fn denied(&self) -> impl Iterator<Item = &Path> {
         self.denied.iter().map(PathBuf::as_path)
     }
@@ -81,22 +78,22 @@ impl Looked {
         self.fingerprints.entry(inputs.to_vec()).or_insert_with_key(|inputs| fingerprint(inputs))
     }
 
-    /// Those of `inputs` that changed since a process started at `since`. `noted`: their fingerprint when it was started.
-    pub fn changed(&mut self, inputs: &[PathBuf], since: Moment, noted: Option<&str>) -> Vec<PathBuf> {
-        let now = noted.filter(|noted| !noted.is_empty()).map(|noted| (self.fingerprint(inputs), noted));
-        // What can't be read any more may be what it was.
-        if let Some((now, noted)) = now.filter(|(now, _)| !now.is_empty()) {
-            if now == noted {
+    /// Those of `inputs` that changed since a process started at `since`. `recorded`: their fingerprint at its start.
+    pub fn changed(&mut self, inputs: &[PathBuf], since: Moment, recorded: Option<&str>) -> Vec<PathBuf> {
+        let now = recorded.filter(|print| !print.is_empty()).map(|print| (self.fingerprint(inputs), print));
+        // An input that is unreadable now may be the same.
+        if let Some((now, recorded)) = now.filter(|(now, _)| !now.is_empty()) {
+            if now == recorded {
                 return Vec::new();
             }
             let newer: Vec<_> = inputs.iter().filter(|path| self.newest(path) > since).cloned().collect();
-            // Something that left no trace, such as a file that was removed.
+            // Without a trace, such as a removed file.
             return if newer.is_empty() { inputs.iter().take(1).cloned().collect() } else { newer };
         }
         inputs.iter().filter(|path| self.newest(path) > since).cloned().collect()
     }
 
-    /// Whether `program` isn't what process `pid`, which was started from it at `since`, runs.
+    /// Whether `program` is not what process `pid` runs, which was started from it at `since`.
     pub fn program_changed(&mut self, program: &Path, pid: u32, since: Moment) -> bool {
         let Ok(now) = std::fs::metadata(program) else { return false };
         let runs = PathBuf::from(format!("/proc/{pid}/exe"));
@@ -104,7 +101,7 @@ impl Looked {
         if (now.dev(), now.ino()) == (then.dev(), then.ino()) || same_content(program, &runs).unwrap_or(false) {
             return false;
         }
-        // The file of that name was replaced. Anything else is a script, or a program that executed another.
+        // The file was replaced. Otherwise it is a script, or a program that executed another.
         let replaced = std::fs::read_link(&runs).ok().and_then(|link| {
             let link = link.into_os_string().into_string().ok()?;
             let name = link.strip_suffix(" (deleted)").unwrap_or(&link);
@@ -114,8 +111,8 @@ impl Looked {
     }
 }
 
-/// One text for what all of `inputs` hold: content, mode, recursive, links followed; a missing file is a state of its
-/// own. Empty where there are none, or one that is there can't be read.
+/// A fingerprint of the content and modes of `inputs`, recursively, following links; also of which are missing. Empty if there
+/// are none, or one is unreadable.
 pub fn fingerprint(inputs: &[PathBuf]) -> String {
     if inputs.is_empty() {
         return String::new();
@@ -124,7 +121,7 @@ pub fn fingerprint(inputs: &[PathBuf]) -> String {
     fingerprint::of(&Step { command: &[], definitions: &[], inputs: &inputs, credentials: None }).unwrap_or_default()
 }
 
-/// `above`: the directories on the way here; one that comes again is a loop of links.
+/// `above`: the directories on the way here; a second visit is a loop of links.
 fn newest(path: &Path, above: &mut Vec<(u64, u64)>) -> Moment {
     let mut newest = links(path);
     let Ok(metadata) = std::fs::metadata(path) else { return newest };
@@ -168,7 +165,7 @@ fn links(path: &Path) -> Moment {
     newest
 }
 
-/// The names in a path, the first last.
+/// The names in a path, in reverse order.
 fn parts(path: &Path) -> Vec<OsString> {
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_changed_later_is_seen() {
+    fn every_later_change_is_detected() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         std::fs::create_dir_all(at("one/sub")).unwrap();
@@ -247,31 +244,30 @@ mod tests {
             change();
             assert_eq!(Looked::default().changed(&[at(input)], since, None), [at(input)], "{what}");
         }
-        // Of what isn't there, nothing is known.
         assert_eq!(Looked::default().newest(&at("missing/x")), 0);
         symlink("round", at("round")).unwrap();
         Looked::default().newest(&at("round"));
     }
 
     #[test]
-    fn a_fingerprint_knows_what_time_does_not() {
+    fn a_fingerprint_is_more_exact_than_a_time() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("input");
         std::fs::write(&path, "a").unwrap();
-        let (since, noted) = (now(root.path()), fingerprint(std::slice::from_ref(&path)));
+        let (since, recorded) = (now(root.path()), fingerprint(std::slice::from_ref(&path)));
         later(root.path());
-        let changed = |noted: &str| Looked::default().changed(std::slice::from_ref(&path), since, Some(noted));
+        let changed = |print: &str| Looked::default().changed(std::slice::from_ref(&path), since, Some(print));
         std::fs::write(&path, "a").unwrap();
-        assert_eq!(changed(&noted), Vec::<PathBuf>::new(), "written again, the same");
-        assert_eq!(changed(""), std::slice::from_ref(&path), "without a fingerprint that can't be known");
+        assert_eq!(changed(&recorded), Vec::<PathBuf>::new(), "written again, the same");
+        assert_eq!(changed(""), std::slice::from_ref(&path), "without a fingerprint it counts as changed");
         std::fs::write(&path, "b").unwrap();
-        assert_eq!(changed(&noted), std::slice::from_ref(&path));
+        assert_eq!(changed(&recorded), std::slice::from_ref(&path));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(changed(&noted), std::slice::from_ref(&path), "removed");
+        assert_eq!(changed(&recorded), std::slice::from_ref(&path), "removed");
     }
 
     #[test]
-    fn a_program_is_what_the_kernel_says_runs() {
+    fn a_program_is_compared_with_what_runs() {
         let root = tempfile::tempdir().unwrap();
         let program = root.path().join("sleep");
         let install = |from: &str, more: &[u8]| {

@@ -1,73 +1,81 @@
-//! Who is in a group: what its file says, and what else is loaded that stops with it.
+//! The units of a group: those that its file brings about, and others that are loaded and stop with it.
 
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::subject::Subject;
 use crate::model;
-use crate::model::Group;
+use crate::model::{Group, Process, Service};
 use crate::unit::name;
-use crate::unit::name::in_order;
+use crate::unit::name::{InstanceName, ProcessName, in_order};
 
 /// What kind of unit a member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A service that does the work.
     Process,
     /// A setup step.
     Setup,
-    /// A socket of a process.
     Socket,
-    /// The timer of a process.
     Timer,
 }
 
-/// Who starts a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What starts a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Start {
     /// The group's target.
     Auto,
-    /// The group's manager, or a person.
+    /// Other units of the group, or an administrator.
     Manual,
     /// Its timer.
     Timed,
-    /// Nobody, for now: `hold`.
+    /// Nothing, while it is held.
     Held,
 }
 
 /// A unit of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name.
-    pub unit: String,
-    /// What people call it: [`label`].
-    pub label: String,
-    /// What kind of unit it is.
+    pub subject: Subject,
     pub kind: Kind,
-    /// Who starts it.
     pub start: Start,
+    /// The process or setup step of the group file that it belongs to.
+    pub process: Option<ProcessName>,
     /// The group file names it; otherwise it was only found to be part of the target.
     pub defined: bool,
 }
 
 impl Member {
-    pub fn subject(&self) -> Subject {
-        Subject { unit: self.unit.clone(), label: self.label.clone() }
+    pub fn unit(&self) -> &str {
+        &self.subject.unit
     }
-}
 
-/// What people call a unit of `group`: the process, with its instance (`web@1`); a socket or timer keeps its suffix.
-pub fn label(group: &str, unit: &str) -> String {
-    let stem = unit.strip_suffix(".service").unwrap_or(unit);
-    let rest = stem.strip_prefix(group).and_then(|rest| rest.strip_prefix('-'));
-    rest.unwrap_or(stem).to_owned()
+    /// What it runs, according to the group file.
+    pub fn service<'g>(&self, group: &'g Group) -> Option<&'g Service> {
+        let process = self.process.as_ref()?;
+        if let Some(step) = group.setup.get(process) {
+            return Some(&step.service);
+        }
+        let process = group.processes.get(process)?;
+        let own = process.instances.as_ref().and_then(|instances| {
+            let instance = InstanceName::new(self.subject.instance()?)?;
+            instances.get(&instance)?.as_ref()
+        });
+        Some(own.unwrap_or(&process.service))
+    }
 }
 
 /// All units that the group file brings about, the setup steps first, `web@10` after `web@9`.
 pub fn members(group: &Group) -> Vec<Member> {
     let mut members = Vec::new();
-    let mut push = |unit: String, kind, start| {
-        let label = label(group.name.as_str(), &unit);
-        members.push(Member { unit, label, kind, start, defined: true });
+    let mut push = |unit: String, process: &ProcessName, kind, start| {
+        let subject = Subject::new(group.name.as_str(), &unit);
+        members.push(Member { subject, kind, start, process: Some(process.clone()), defined: true });
     };
     for step in group.setup.keys() {
-        push(name::service(&group.name, step), Kind::Setup, Start::Auto);
+        push(name::service(&group.name, step), step, Kind::Setup, Start::Auto);
     }
     for (process, definition) in &group.processes {
         let start = start(definition);
@@ -83,21 +91,21 @@ pub fn members(group: &Group) -> Vec<Member> {
             None => name::service(&group.name, process),
         };
         for socket in &definition.sockets {
-            // Of a manual process the socket is what starts it.
+            // A manual process is started by its socket.
             each(name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance))
                 .into_iter()
-                .for_each(|unit| push(unit, Kind::Socket, start));
+                .for_each(|unit| push(unit, process, Kind::Socket, start));
         }
         if let model::Start::Timed(_) = definition.start {
             let start = if definition.hold { Start::Held } else { Start::Auto };
-            push(name::timer(&group.name, process), Kind::Timer, start);
+            push(name::timer(&group.name, process), process, Kind::Timer, start);
         }
-        each(service).into_iter().for_each(|unit| push(unit, Kind::Process, start));
+        each(service).into_iter().for_each(|unit| push(unit, process, Kind::Process, start));
     }
     members
 }
 
-fn start(process: &model::Process) -> Start {
+fn start(process: &Process) -> Start {
     match process.start {
         _ if process.hold => Start::Held,
         model::Start::Auto => Start::Auto,
@@ -106,55 +114,60 @@ fn start(process: &model::Process) -> Start {
     }
 }
 
-/// All members: of the file, if it is valid, and what else systemd has found to be part of the target.
+/// The members of the file, if it is valid, and the units of `found` that are not copse's own: systemd has found them to be
+/// part of the target. These are instances of a manual process, orphans, and what an administrator added.
 pub fn all_members(name: &str, group: Option<&Group>, found: &[String]) -> Vec<Member> {
-    let mut all = group.map(members).unwrap_or_default();
-    with_found(&mut all, name, group, found);
-    all
+    let mut members = group.map(members).unwrap_or_default();
+    let known: HashSet<String> = members.iter().map(|member| member.unit().to_owned()).collect();
+    let own = |unit: &str| unit.starts_with("copse-") && unit.contains('@');
+    let others = found.iter().filter(|unit| !own(unit) && !known.contains(*unit));
+    let mut others: Vec<Member> = others.map(|unit| found_member(name, group, unit)).collect();
+    // `web@10` after `web@9`.
+    others.sort_by_cached_key(|Member { subject, .. }| {
+        let number = subject.instance().and_then(|instance| instance.parse::<u64>().ok());
+        let stem = subject.unit.split_once('@').map_or(&*subject.unit, |(stem, _)| stem);
+        (stem.to_owned(), number, subject.unit.clone())
+    });
+    members.append(&mut others);
+    members
 }
 
-/// Adds the units that systemd has found to be part of the group's target, less those of copse's own: instances of a
-/// manual process that somebody started, processes that left the group while running, what an administrator added.
-/// `group` is what the file means, if it is valid; without, all members come this way.
-pub fn with_found(members: &mut Vec<Member>, name: &str, group: Option<&Group>, found: &[String]) {
-    // As people count: `web@10` after `web@9`.
-    let mut found: Vec<&String> = found.iter().collect();
-    found.sort_by_cached_key(|unit| {
-        let (stem, instance) = unit.split_once('@').unwrap_or((unit, ""));
-        let number = instance.split_once('.').and_then(|(instance, _)| instance.parse::<u64>().ok());
-        (stem.to_owned(), number, instance.to_owned())
+fn found_member(name: &str, group: Option<&Group>, unit: &str) -> Member {
+    let template = name::template_of(unit);
+    let of_template = group.and_then(|group| {
+        let is = |process| template.as_deref() == Some(name::template(&group.name, process).as_str());
+        group.processes.iter().find(|(process, _)| is(*process)).map(|(_, definition)| definition)
     });
-    for unit in found {
-        let own = unit.starts_with("copse-") && unit.contains('@');
-        if own || members.iter().any(|member| member.unit == *unit) {
-            continue;
-        }
-        let template = name::template_of(unit);
-        let process = group.and_then(|group| {
-            let is = |process| template.as_deref() == Some(name::template(&group.name, process).as_str());
-            group.processes.iter().find(|(process, _)| is(*process)).map(|(_, definition)| definition)
-        });
-        let started_by_others = process.map(start).filter(|start| *start != Start::Auto);
-        let kind = match unit.rsplit_once('.').map(|(_, suffix)| suffix) {
-            Some("socket") => Kind::Socket,
-            Some("timer") => Kind::Timer,
-            _ => Kind::Process,
-        };
-        members.push(Member {
-            unit: unit.clone(),
-            label: label(name, unit),
-            kind,
-            start: started_by_others.unwrap_or(Start::Auto),
-            defined: started_by_others.is_some(),
-        });
+    let started_by_others = of_template.map(start).filter(|start| *start != Start::Auto);
+    let kind = match unit.rsplit_once('.').map(|(_, suffix)| suffix) {
+        Some("socket") => Kind::Socket,
+        Some("timer") => Kind::Timer,
+        _ => Kind::Process,
+    };
+    Member {
+        subject: Subject::new(name, unit),
+        kind,
+        start: started_by_others.unwrap_or(Start::Auto),
+        process: group.and_then(|group| process_of(group, unit)).cloned(),
+        defined: started_by_others.is_some(),
     }
 }
 
-/// A unit, and what people call it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subject {
-    /// `G-P@1.service`
-    pub unit: String,
-    /// `P@1`: [`crate::change::observe::members::label`].
-    pub label: String,
+/// The process or setup step of the file that a unit belongs to, by their names.
+fn process_of<'g>(group: &'g Group, unit: &str) -> Option<&'g ProcessName> {
+    let is_of = |process: &ProcessName| {
+        let rest = unit.strip_prefix(name::stem(&group.name, process).as_str());
+        rest.is_some_and(|rest| rest.starts_with(['.', '@']))
+    };
+    // `G-P-NAME.socket`
+    let has_socket = |process: &ProcessName, definition: &Process| {
+        definition.sockets.iter().any(|socket| {
+            let file = name::socket(&group.name, process, socket.name.as_ref(), socket.each_instance);
+            file == unit || name::template_of(unit).as_deref() == Some(file.as_str())
+        })
+    };
+    let step = group.setup.keys().find(|step| is_of(step));
+    let process =
+        || group.processes.iter().find(|(process, definition)| is_of(process) || has_socket(process, definition));
+    step.or_else(|| process().map(|(process, _)| process))
 }

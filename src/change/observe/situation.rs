@@ -1,41 +1,40 @@
-//! What there is to decide upon: a group's files and what runs of it, as plain values.
+//! What a plan is made from: a group's files and what runs of it, as plain values.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::members::Member;
-use super::members::Subject;
 use super::state::State;
+use super::subject::Subject;
+use crate::basic::clock::Realtime;
 use crate::manager::unit::UnitInfo;
 use crate::model::Group;
 use crate::unit::effective::Definition;
-use crate::unit::name::{GroupName, ProcessName};
+use crate::unit::name::GroupName;
 
-/// A group at one moment.
+/// A group at one time.
 #[derive(Debug, Clone)]
-pub struct Situation<'s> {
-    /// Which.
-    pub group: GroupName,
-    /// What its file means; `None`: there is no file any more.
-    pub meaning: Option<&'s Group>,
+pub struct Situation<'g> {
+    pub name: GroupName,
+    /// `None` if there is no valid file.
+    pub group: Option<&'g Group>,
     /// `G.target` is active, or on its way there.
     pub active: bool,
-    /// The units that the file brings about, in the order of [`crate::change::observe::members::members`], then what else is part of it.
+    /// In the order of [`all_members`](super::members::all_members).
     pub units: Vec<Observed>,
-    /// What stands for the group as a whole: its target, slice, gate, and the holder of shared directories.
-    pub whole: Vec<Whole>,
-    /// The units aren't all what systemd has loaded: something changed since the last daemon-reload, be it only which
-    /// units the target wants.
-    pub unread: bool,
-    /// The units that an interrupted apply has stopped, or was about to.
+    /// The target, the slice, the gate, and the owner of shared directories.
+    pub group_units: Vec<GroupUnit>,
+    /// The files say something else than the units that systemd has loaded, be it only which units the target wants.
+    pub needs_reload: bool,
+    /// The units that an interrupted apply stopped, or was about to stop.
     pub interrupted: BTreeSet<String>,
     /// As in `Plan`.
-    pub files: Vec<Changed>,
+    pub files: Vec<ChangedFile>,
     /// As in `Plan`.
-    pub applied: Option<u64>,
-    /// The whole group is rolled back, since then (microseconds since the epoch).
-    pub rolled_back: Option<u64>,
+    pub applied: Option<Realtime>,
+    /// Since when the whole group is rolled back.
+    pub rolled_back: Option<Realtime>,
     /// As in `Plan`.
     pub notes: Vec<String>,
 }
@@ -43,84 +42,67 @@ pub struct Situation<'s> {
 /// A unit of a group.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Which, and who starts it.
     pub member: Member,
-    /// The process or setup step that it belongs to; `None`: the file has none.
-    pub of: Option<ProcessName>,
-    /// Its states in systemd's words.
-    pub listed: UnitInfo,
-    /// What they mean.
+    pub info: UnitInfo,
     pub state: State,
-    /// It left its group: the file has no such unit, and copse once generated it.
-    pub gone: bool,
-    /// It didn't run since the group has it, or, where the group had it but didn't start it, since it does.
-    pub arrived: Option<Arrived>,
-    /// It ended badly when it was asked to stop.
+    /// copse generated it, and its process or instance is no longer in the group file.
+    pub orphaned: bool,
+    /// It came into the group, or is started by it, only since the group was started.
+    pub added: Option<Added>,
+    /// It failed because it was asked to stop.
     pub asked_to_stop: bool,
-    /// What it runs with.
-    pub started: Started,
+    pub running: Running,
     /// What systemd has loaded, and would start.
     pub loaded: Option<Arc<Definition>>,
     /// What the files say now.
     pub new: Option<Arc<Definition>>,
     /// Those of its `inputs` that changed since it started.
-    pub inputs: Vec<PathBuf>,
-    /// Those of the files that the service manager read for it at its start that changed since.
-    pub handed: Vec<PathBuf>,
-    /// Its program, if that changed since it started.
-    pub program: Option<PathBuf>,
-    /// Setup steps that it is `after` and that ran again since it started: what people call them.
-    pub steps: Vec<String>,
-    /// Of a setup step with `inputs`: its last success had this command, these inputs and credentials.
-    pub unchanged: Option<bool>,
-    /// It is pinned to an older definition, since then (microseconds since the epoch).
-    pub pinned: Option<u64>,
-    /// Its processes are suspended.
+    pub changed_inputs: Vec<PathBuf>,
+    /// Those of the files that the service manager reads at its start that changed since.
+    pub changed_start_files: Vec<PathBuf>,
+    /// Its program, if that was replaced since it started.
+    pub changed_program: Option<PathBuf>,
+    /// The setup steps that it is `after` and that ran again since it started.
+    pub rerun_steps: Vec<String>,
+    /// A setup step's last success had this command, these inputs and credentials; `None` if unknown.
+    pub stamp_matches: Option<bool>,
+    /// Since when it is pinned to an older definition.
+    pub pinned: Option<Realtime>,
     pub frozen: bool,
 }
 
-/// Why a unit that is in the group doesn't run, where nobody stopped it.
+/// Why a unit of the group has not run although no administrator stopped it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrived {
-    /// The group has it only since.
+pub enum Added {
+    /// The group did not have it.
     New,
-    /// The group had it, but didn't start it (`start = "manual"`, `hold`).
+    /// The group had it and did not start it (`start = "manual"`, `hold`).
     Wanted,
 }
 
-/// From which definition a unit was started.
+/// With which definition a unit runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Started {
-    /// This.
-    From(Arc<Definition>),
-    /// It runs, and that isn't known.
+pub enum Running {
+    With(Arc<Definition>),
     Unknown,
-    /// It doesn't run.
+    /// It does not run.
     Not,
 }
 
 /// A unit that stands for the group as a whole.
 #[derive(Debug, Clone)]
-pub struct Whole {
-    /// Which.
+pub struct GroupUnit {
     pub subject: Subject,
-    /// It makes the shared directories.
-    pub holder: bool,
-    /// It is active.
+    pub owns_directories: bool,
     pub up: bool,
-    /// As in [`Observed::started`].
-    pub started: Started,
-    /// As in [`Observed::loaded`].
+    pub running: Running,
     pub loaded: Option<Arc<Definition>>,
-    /// As in [`Observed::new`].
     pub new: Option<Arc<Definition>>,
 }
 
-/// A file that isn't what it was.
+/// A file that changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Changed {
-    /// Which.
+pub struct ChangedFile {
     pub path: PathBuf,
-    /// It isn't there any more.
     pub removed: bool,
 }

@@ -1,10 +1,9 @@
 //! What one unit needs, seen by itself.
 
-use super::directive_effect;
-use super::directive_effect::Effect;
-use super::{Reason, SkipReason};
+use super::directive_effect::{Effect, of_difference};
+use super::step::{Reason, SkipReason};
 use crate::change::observe::members::{Kind, Start};
-use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
+use crate::change::observe::situation::{Added, Observed, Running, Situation};
 use crate::change::observe::state::State;
 use crate::model::Refresh;
 use crate::unit::effective::{Definition, Difference};
@@ -14,39 +13,24 @@ use crate::unit::effective::{Definition, Difference};
 pub enum Need {
     /// To be run again, as a setup step.
     Run,
-    /// To be stopped.
     Stop,
-    /// To be started.
     Start,
-    /// That systemd reads its definition.
+    /// A daemon-reload.
     Update,
-    /// To be reloaded.
     Reload,
-    /// To be restarted in the way of its process.
+    /// A restart, as its process says.
     Restart,
-    /// To be made anew while its services don't run.
+    /// To be restarted while its services are down.
     Rebind,
-    /// To be left alone.
     Skip(SkipReason),
 }
 
 /// What a unit needs, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// What.
+#[derive(Debug, Clone)]
+pub struct Decision<'s> {
+    pub unit: &'s Observed,
     pub need: Need,
-    /// SkipReason.
     pub reasons: Vec<Reason>,
-}
-
-impl Finding {
-    fn leave(why: SkipReason) -> Self {
-        Self { need: Need::Skip(why), reasons: Vec::new() }
-    }
-
-    fn new(need: Need, reason: Reason) -> Self {
-        Self { need, reasons: vec![reason] }
-    }
 }
 
 /// The directives that differ, by what they need.
@@ -58,17 +42,15 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What a daemon-reload brings about is held against what is loaded, the rest against what the unit runs with.
-    pub fn new(started: &Started, loaded: Option<&Definition>, new: Option<&Definition>) -> Self {
+    /// For what a daemon-reload brings about, `new` is compared with what is loaded, for the rest with what the unit runs.
+    pub fn new(running: &Running, loaded: Option<&Definition>, new: Option<&Definition>) -> Self {
         let mut changes = Self::default();
         let Some(new) = new else { return changes };
-        if let Some(loaded) = loaded {
-            let all = loaded.difference(new).into_iter();
-            changes.update = all.filter(|one| directive_effect::of_difference(one) == Effect::DaemonReload).collect();
-        }
-        if let Started::From(old) = started {
+        let loaded = loaded.map(|loaded| loaded.difference(new)).unwrap_or_default();
+        changes.update = loaded.into_iter().filter(|one| of_difference(one) == Effect::DaemonReload).collect();
+        if let Running::With(old) = running {
             for difference in old.difference(new) {
-                match directive_effect::of_difference(&difference) {
+                match of_difference(&difference) {
                     Effect::DaemonReload => {}
                     Effect::Restart => changes.restart.push(difference),
                     Effect::Rebind => changes.rebind.push(difference),
@@ -78,164 +60,174 @@ impl Changes {
         changes
     }
 
-    /// All of what changed of who must be dealt with: what makes that needed comes first, what only has to be read after it.
+    /// All of them; those that need the most come first.
     pub fn all(&self) -> Vec<Difference> {
         [self.rebind.as_slice(), &self.restart, &self.update].concat()
     }
 }
 
+fn definition(directives: Vec<Difference>) -> Option<Reason> {
+    (!directives.is_empty()).then_some(Reason::Definition { directives })
+}
+
 /// What `unit` needs.
-pub fn judge(unit: &Observed, situation: &Situation<'_>) -> Finding {
-    if unit.gone {
-        // A setup step does nothing any more, and can't be stopped by hand.
+pub fn decide<'s>(unit: &'s Observed, situation: &Situation<'_>) -> Decision<'s> {
+    let (need, reasons) = need(unit, situation);
+    Decision { unit, need, reasons }
+}
+
+type Needs = (Need, Vec<Reason>);
+
+fn skip(why: SkipReason) -> Needs {
+    (Need::Skip(why), Vec::new())
+}
+
+fn need(unit: &Observed, situation: &Situation<'_>) -> Needs {
+    if unit.orphaned {
+        // A setup step has no process any more, and refuses to be stopped by hand.
         let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
         return match runs && unit.member.kind != Kind::Setup {
-            true => Finding::new(Need::Stop, Reason::Gone),
-            false => Finding::leave(SkipReason::Current),
+            true => (Need::Stop, vec![Reason::Orphaned]),
+            false => skip(SkipReason::UpToDate),
         };
     }
-    let masked = unit.new.as_ref().is_some_and(|new| new.masked) || unit.state == State::Masked;
-    if masked {
-        return Finding::leave(SkipReason::Masked);
+    if unit.state == State::Masked || unit.new.as_ref().is_some_and(|new| new.masked) {
+        return skip(SkipReason::Masked);
     }
     match &unit.state {
-        // What an apply that was killed had just asked to stop must come back as well.
-        State::Stopping if !situation.interrupted.contains(&unit.member.unit) => Finding::leave(SkipReason::InMotion),
+        // A unit that a killed apply asked to stop has to be started again.
+        State::Stopping if !situation.interrupted.contains(unit.member.unit()) => skip(SkipReason::Busy),
         State::Up | State::Starting | State::Restarting => up(unit, situation),
         State::Done if is_up(unit) => up(unit, situation),
         _ => {
-            let mut finding = down(unit, situation);
-            if let (Need::Skip(_), Some(loaded), Some(new)) = (finding.need, &unit.loaded, &unit.new) {
-                let changed = loaded.difference(new);
-                finding.reasons.extend((!changed.is_empty()).then_some(Reason::Definition(changed)));
+            let (need, mut reasons) = down(unit, situation);
+            if let (Need::Skip(_), Some(loaded), Some(new)) = (need, &unit.loaded, &unit.new) {
+                reasons.extend(definition(loaded.difference(new)));
             }
-            finding
+            (need, reasons)
         }
     }
 }
 
-/// SkipReason a unit that runs isn't what the files say, so that it would have to be restarted, reloaded or run again; empty
-/// where it is, and where it doesn't run.
+/// Why a unit that runs does not run what the files say, so that it has to be restarted, reloaded or run again. Empty if it
+/// is up to date, or does not run.
 pub fn outdated(unit: &Observed, situation: &Situation<'_>) -> Vec<Reason> {
+    use SkipReason::{Keep, Scheduled};
     let runs = is_up(unit) || matches!(unit.state, State::Starting | State::Restarting);
-    let Finding { need, reasons } = judge(unit, situation);
-    match need {
-        Need::Run | Need::Reload | Need::Restart | Need::Rebind | Need::Skip(SkipReason::Keep | SkipReason::Timed)
-            if runs =>
-        {
+    match need(unit, situation) {
+        (Need::Run | Need::Reload | Need::Restart | Need::Rebind | Need::Skip(Keep | Scheduled), reasons) if runs => {
             reasons
         }
         _ => Vec::new(),
     }
 }
 
-/// Also a oneshot that ended and stays active.
+/// Also a oneshot service that exited and stays active.
 fn is_up(unit: &Observed) -> bool {
-    unit.listed.is_up() || unit.state == State::Up
+    unit.info.is_up() || unit.state == State::Up
 }
 
-fn up(unit: &Observed, situation: &Situation<'_>) -> Finding {
+fn up(unit: &Observed, situation: &Situation<'_>) -> Needs {
     if unit.member.start == Start::Held && unit.state != State::Starting {
-        return Finding::new(Need::Stop, Reason::Held);
+        return (Need::Stop, vec![Reason::Held]);
     }
-    let changes = Changes::new(&unit.started, unit.loaded.as_deref(), unit.new.as_deref());
-    let finding = match unit.member.kind {
-        Kind::Setup => step(unit, &changes),
-        Kind::Timer => None,
-        Kind::Socket if changes.rebind.is_empty() => None,
-        Kind::Socket => Some(Finding::new(Need::Rebind, Reason::Definition(changes.all()))),
-        Kind::Process => process(unit, &changes, situation),
-    };
-    finding.unwrap_or_else(|| unchanged(unit, changes))
-}
-
-/// What a running unit needs that mustn't be touched itself.
-fn unchanged(unit: &Observed, changes: Changes) -> Finding {
-    match (changes.update, unit.pinned) {
-        (update, Some(since)) => {
-            let mut reasons = vec![Reason::LeftBehind(since)];
-            reasons.extend((!update.is_empty()).then_some(Reason::Definition(update)));
-            Finding { need: Need::Update, reasons }
+    let changes = Changes::new(&unit.running, unit.loaded.as_deref(), unit.new.as_deref());
+    let needs = match unit.member.kind {
+        Kind::Setup => setup(unit, &changes),
+        Kind::Socket if !changes.rebind.is_empty() => {
+            Some((Need::Rebind, vec![Reason::Definition { directives: changes.all() }]))
         }
-        (update, None) if !update.is_empty() => Finding::new(Need::Update, Reason::Definition(update)),
-        _ if unit.state == State::Restarting => Finding::leave(SkipReason::InMotion),
-        _ if unit.started == Started::Unknown => Finding::leave(SkipReason::Unknown),
-        _ => Finding::leave(SkipReason::Current),
+        Kind::Process => process(unit, &changes, situation),
+        Kind::Socket | Kind::Timer => None,
+    };
+    needs.unwrap_or_else(|| untouched(unit, changes))
+}
+
+/// What a unit needs that runs on.
+fn untouched(unit: &Observed, changes: Changes) -> Needs {
+    match (unit.pinned, definition(changes.update)) {
+        (None, None) if unit.state == State::Restarting => skip(SkipReason::Busy),
+        (None, None) if unit.running == Running::Unknown => skip(SkipReason::Unknown),
+        (None, None) => skip(SkipReason::UpToDate),
+        (pinned, update) => {
+            (Need::Update, pinned.map(|since| Reason::NotReached { since }).into_iter().chain(update).collect())
+        }
     }
 }
 
-fn step(unit: &Observed, changes: &Changes) -> Option<Finding> {
+fn setup(unit: &Observed, changes: &Changes) -> Option<Needs> {
     if unit.state == State::Starting {
-        return Some(Finding::leave(SkipReason::InMotion));
+        return Some(skip(SkipReason::Busy));
     }
     let mut reasons = Vec::new();
-    // The stamp knows better: it also knows what ran since the unit was started, and how it ended.
-    if unit.unchanged != Some(true) {
-        reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.all())));
-        reasons.extend(unit.inputs.iter().cloned().map(Reason::Input));
-        if reasons.is_empty() && unit.unchanged == Some(false) {
+    // The stamp is more exact: it also covers runs after the unit's start, and whether they succeeded.
+    if unit.stamp_matches != Some(true) {
+        reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition { directives: changes.all() }));
+        reasons.extend(unit.changed_inputs.iter().cloned().map(|path| Reason::Input { path }));
+        if reasons.is_empty() && unit.stamp_matches == Some(false) {
             reasons.push(Reason::Inputs);
         }
     }
-    (!reasons.is_empty()).then_some(Finding { need: Need::Run, reasons })
+    (!reasons.is_empty()).then_some((Need::Run, reasons))
 }
 
-fn process(unit: &Observed, changes: &Changes, situation: &Situation<'_>) -> Option<Finding> {
+fn process(unit: &Observed, changes: &Changes, situation: &Situation<'_>) -> Option<Needs> {
     let mut reasons = Vec::new();
-    reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition(changes.all())));
-    reasons.extend(unit.program.clone().map(Reason::Program));
-    // No reload hands them over anew.
-    reasons.extend(unit.handed.iter().cloned().map(Reason::Input));
+    reasons.extend((!changes.restart.is_empty()).then(|| Reason::Definition { directives: changes.all() }));
+    reasons.extend(unit.changed_program.clone().map(|path| Reason::Program { path }));
+    // The service manager reads these only at a start.
+    reasons.extend(unit.changed_start_files.iter().cloned().map(|path| Reason::Input { path }));
     let must_restart = !reasons.is_empty();
-    reasons.extend(unit.inputs.iter().cloned().map(Reason::Input));
-    reasons.extend(unit.steps.iter().cloned().map(Reason::Setup));
+    reasons.extend(unit.changed_inputs.iter().cloned().map(|path| Reason::Input { path }));
+    reasons.extend(unit.rerun_steps.iter().cloned().map(|step| Reason::Setup { step }));
     if reasons.is_empty() {
         return None;
     }
-    if changes.restart.is_empty() && !changes.update.is_empty() {
-        reasons.push(Reason::Definition(changes.update.clone()));
+    if changes.restart.is_empty() {
+        reasons.extend(definition(changes.update.clone()));
     }
     if must_restart && let Some(since) = unit.pinned {
-        reasons.insert(0, Reason::LeftBehind(since));
+        reasons.insert(0, Reason::NotReached { since });
     }
-    let refresh = unit.of.as_ref().and_then(|of| Some(situation.meaning?.processes.get(of)?.change.refresh));
+    let refresh =
+        unit.member.process.as_ref().and_then(|name| Some(situation.group?.processes.get(name)?.change.refresh));
     let need = match refresh {
-        _ if unit.member.start == Start::Timed => Need::Skip(SkipReason::Timed),
+        _ if unit.member.start == Start::Timed => Need::Skip(SkipReason::Scheduled),
         Some(Refresh::Keep) => Need::Skip(SkipReason::Keep),
         Some(Refresh::Reload) if !must_restart && unit.state == State::Up => Need::Reload,
         _ => Need::Restart,
     };
-    Some(Finding { need, reasons })
+    Some((need, reasons))
 }
 
-fn down(unit: &Observed, situation: &Situation<'_>) -> Finding {
-    let start = |reason| match situation.active {
-        _ if unit.member.kind == Kind::Setup && situation.active => Finding::new(Need::Run, reason),
-        true => Finding::new(Need::Start, reason),
-        false => Finding::leave(SkipReason::GroupInactive),
+fn down(unit: &Observed, situation: &Situation<'_>) -> Needs {
+    let start = |reason| match (situation.active, unit.member.kind) {
+        (false, _) => skip(SkipReason::GroupInactive),
+        (true, Kind::Setup) => (Need::Run, vec![reason]),
+        (true, _) => (Need::Start, vec![reason]),
     };
     match (unit.member.start, &unit.state) {
-        (Start::Manual, _) => Finding::leave(SkipReason::Manual),
-        (Start::Timed, _) => Finding::leave(SkipReason::Timed),
-        (Start::Held, _) => Finding::leave(SkipReason::Held),
+        (Start::Manual, _) => skip(SkipReason::Manual),
+        (Start::Timed, _) => skip(SkipReason::Scheduled),
+        (Start::Held, _) => skip(SkipReason::Held),
         (Start::Auto, State::Failed(cause)) if !unit.asked_to_stop => {
-            let mut finding = start(Reason::Failed(cause.as_ref().map(ToString::to_string).unwrap_or_default()));
-            if finding.need != Need::Skip(SkipReason::GroupInactive) {
-                finding.reasons.extend(unit.pinned.map(Reason::LeftBehind));
-                let changes = Changes::new(&unit.started, unit.loaded.as_deref(), unit.new.as_deref());
-                let all = changes.all();
-                finding.reasons.extend((!all.is_empty()).then_some(Reason::Definition(all)));
+            let how = cause.as_ref().map(ToString::to_string).unwrap_or_default();
+            let (need, mut reasons) = start(Reason::Failed { how });
+            if situation.active {
+                reasons.extend(unit.pinned.map(|since| Reason::NotReached { since }));
+                let changes = Changes::new(&unit.running, unit.loaded.as_deref(), unit.new.as_deref());
+                reasons.extend(definition(changes.all()));
             }
-            finding
+            (need, reasons)
         }
-        (Start::Auto, _) if situation.interrupted.contains(&unit.member.unit) => start(Reason::Interrupted),
-        (Start::Auto, State::Skipped | State::Refused) => Finding::leave(SkipReason::Skipped),
-        (Start::Auto, State::Done) => Finding::leave(SkipReason::Done),
-        (Start::Auto, _) => match unit.arrived {
-            Some(Arrived::New) => start(Reason::New),
-            Some(Arrived::Wanted) => start(Reason::Wanted),
-            None if !situation.active => Finding::leave(SkipReason::GroupInactive),
-            None => Finding::leave(SkipReason::Stopped),
+        (Start::Auto, _) if situation.interrupted.contains(unit.member.unit()) => start(Reason::Interrupted),
+        (Start::Auto, State::Skipped | State::Refused) => skip(SkipReason::ConditionUnmet),
+        (Start::Auto, State::Done) => skip(SkipReason::Exited),
+        (Start::Auto, _) => match unit.added {
+            Some(Added::New) => start(Reason::New),
+            Some(Added::Wanted) => start(Reason::Wanted),
+            None if !situation.active => skip(SkipReason::GroupInactive),
+            None => skip(SkipReason::Stopped),
         },
     }
 }

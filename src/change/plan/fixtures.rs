@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::basic::scope::Scope;
 use crate::change::observe::members::members;
 use crate::change::observe::members::{Kind, Member};
-use crate::change::observe::situation::{Arrived, Observed, Situation, Started};
+use crate::change::observe::situation::{Added, Observed, Running, Situation};
 use crate::change::observe::state::State;
 use crate::generate;
 use crate::generate::Options;
@@ -31,7 +31,7 @@ pub(super) fn tree(group: &Group, version: u32) -> UnitTree {
     generate::generate(group, Options { systemd: Systemd { version }, static_target: false })
 }
 
-pub(super) fn listed(member: &Member, state: &State) -> UnitInfo {
+pub(super) fn info(member: &Member, state: &State) -> UnitInfo {
     let (active, sub) = match state {
         State::Up => (ActiveState::Active, SubState::Running),
         State::Done if member.kind == Kind::Setup => (ActiveState::Active, SubState::Exited),
@@ -39,7 +39,7 @@ pub(super) fn listed(member: &Member, state: &State) -> UnitInfo {
         State::Restarting => (ActiveState::Activating, SubState::AutoRestart),
         _ => (ActiveState::Inactive, SubState::Dead),
     };
-    UnitInfo { name: member.unit.clone(), load: LoadState::Loaded, active, sub, job: None }
+    UnitInfo { name: member.subject.unit.clone(), load: LoadState::Loaded, active, sub, job: None }
 }
 
 /// Everything of the group runs with what `old` says, systemd has loaded that too, and the files say `new`.
@@ -49,36 +49,35 @@ pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
     let (old_members, mut all) = (members(old), members(new));
     let new_members = all.len();
     all.extend(
-        old_members.iter().filter(|member| !members(new).iter().any(|known| known.unit == member.unit)).cloned(),
+        old_members.iter().filter(|member| !members(new).iter().any(|known| known.unit() == member.unit())).cloned(),
     );
     let units = all.into_iter().enumerate().map(|(place, member)| {
-        let before_start = old_members.iter().find(|known| known.unit == member.unit).map(|known| known.start);
-        let then = before.unit(&member.unit).filter(|_| before_start.is_some());
-        let new_definition = now.unit(&member.unit).filter(|_| place < new_members);
+        let before_start = old_members.iter().find(|known| known.unit() == member.unit()).map(|known| known.start);
+        let then = before.unit(member.unit()).filter(|_| before_start.is_some());
+        let new_definition = now.unit(member.unit()).filter(|_| place < new_members);
         use crate::change::observe::members::Start;
         let state = match (before_start, member.kind) {
             (None, _) | (Some(Start::Manual | Start::Timed | Start::Held), Kind::Process) => State::Stopped,
             (_, Kind::Setup) => State::Done,
             _ => State::Up,
         };
-        let started = match (&then, &state) {
-            (Some(then), State::Up | State::Done) => Started::From(then.clone()),
-            _ => Started::Not,
+        let running = match (&then, &state) {
+            (Some(then), State::Up | State::Done) => Running::With(then.clone()),
+            _ => Running::Not,
         };
         Observed {
-            of: process_of(&member.label),
-            listed: listed(&member, &state),
-            gone: new_definition.is_none(),
-            arrived: then.is_none().then_some(Arrived::New),
+            info: info(&member, &state),
+            orphaned: new_definition.is_none(),
+            added: then.is_none().then_some(Added::New),
             asked_to_stop: false,
-            started,
+            running,
             loaded: then,
             new: new_definition,
-            inputs: Vec::new(),
-            handed: Vec::new(),
-            program: None,
-            steps: Vec::new(),
-            unchanged: None,
+            changed_inputs: Vec::new(),
+            changed_start_files: Vec::new(),
+            changed_program: None,
+            rerun_steps: Vec::new(),
+            stamp_matches: None,
             pinned: None,
             frozen: false,
             member,
@@ -86,21 +85,16 @@ pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
         }
     });
     Situation {
-        group: GroupName::new("g").unwrap(),
-        meaning: Some(new),
+        name: GroupName::new("g").unwrap(),
+        group: Some(new),
         active: true,
         units: units.collect(),
-        whole: Vec::new(),
-        unread: before.differ(&now),
+        group_units: Vec::new(),
+        needs_reload: before.differ(&now),
         interrupted: Default::default(),
         files: Vec::new(),
         applied: None,
         rolled_back: None,
         notes: Vec::new(),
     }
-}
-
-fn process_of(label: &str) -> Option<crate::unit::name::ProcessName> {
-    let stem = label.split(['@', '.']).next().unwrap_or(label);
-    crate::unit::name::ProcessName::new(stem)
 }

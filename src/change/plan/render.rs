@@ -7,114 +7,118 @@ mod tests;
 use std::fmt::Write as _;
 
 use self::directives::{by_directive, changed_lines};
-use super::{Action, Plan, Reason, SkipReason, Skipped, Step};
+use super::step::{Action, Plan, Reason, SkipReason, Skipped, Step};
 use crate::basic::diagnostic::one_line;
 use crate::basic::terminal::{TerminalStyle, Tone, wrap};
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::{Subject, enumerate};
 
 /// The plan as text. With `diff`, each changed directive with its lines before and now.
-pub fn render(plan: &Plan, diff: bool, look: TerminalStyle) -> String {
+pub fn render(plan: &Plan, diff: bool, style: TerminalStyle) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{}", look.paint(colour_of(plan), &head(plan, look)));
+    let tone = if plan.is_empty() { Tone::Good } else { Tone::Busy };
+    let _ = writeln!(text, "{}", style.paint(tone, &head(plan, style)));
     for file in &plan.files {
         let removed = if file.removed { " (removed)" } else { "" };
         let _ = writeln!(text, "  {}{removed}", one_line(&file.path.display().to_string()));
     }
-    let whole = [Subject { unit: String::new(), label: plan.group.to_string() }];
-    let read = (plan.steps.is_empty() && plan.daemon_reload).then(|| Line::read(&whole));
-    let lines: Vec<Line<'_>> = plan.steps.iter().map(Line::step).chain(read).chain(leaves(plan)).collect();
-    if !lines.is_empty() {
-        let names: Vec<String> = lines.iter().map(|line| named(line.units)).collect();
-        let width = names.iter().map(|name| name.chars().count()).filter(|width| *width <= NAMES).max().unwrap_or(0);
-        text.push('\n');
-        for (line, name) in lines.iter().zip(&names) {
-            line.write(name, width, look, &mut text);
-            if diff {
-                changed_lines(line.reasons, look, &mut text);
-            }
+    let group = [Subject::of_group(String::new(), plan.group.as_str())];
+    let reload = (plan.steps.is_empty() && plan.daemon_reload).then(|| Line::reload(&group));
+    // That its units are inactive is said once of a group, above.
+    let shown = |skipped: &&Skipped| {
+        skipped.why != SkipReason::UpToDate && (plan.active || skipped.why != SkipReason::GroupInactive)
+    };
+    let skipped = plan.skipped.iter().filter(shown).map(Line::skip);
+    let lines: Vec<Line<'_>> = plan.steps.iter().map(Line::step).chain(reload).chain(skipped).collect();
+    let names: Vec<String> = lines.iter().map(|line| enumerate(line.units)).collect();
+    let width = names.iter().map(|name| name.chars().count()).filter(|width| *width <= NAMES).max().unwrap_or(0);
+    let mut paragraphs: [Vec<String>; 2] = Default::default();
+    for (line, name) in lines.iter().zip(&names) {
+        let mut shown = String::new();
+        line.write(name, width, style, &mut shown);
+        if diff {
+            changed_lines(line.reasons, style, &mut shown);
         }
+        paragraphs[0].push(shown);
     }
-    let notes = plan.notes.iter().map(|note| wrap("  ", note, look.width));
-    for (place, note) in notes.enumerate() {
-        let lead = if place == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{lead}{}", note.join("\n"));
+    let up_to_date = plan.skipped.iter().filter(|skipped| skipped.why == SkipReason::UpToDate);
+    match up_to_date.map(|skipped| skipped.units.len()).sum() {
+        0 => {}
+        1 => paragraphs[0].push("  1 unit up to date\n".to_owned()),
+        units => paragraphs[0].push(format!("  {units} units up to date\n")),
+    }
+    paragraphs[1].extend(plan.notes.iter().map(|note| wrap("  ", note, style.width).join("\n") + "\n"));
+    for paragraph in paragraphs.iter().filter(|paragraph| !paragraph.is_empty()) {
+        text.push('\n');
+        text.push_str(&paragraph.concat());
     }
     text
 }
 
-/// As wide as the names of units may be without moving the reasons of all lines.
+/// Longer names have a line of their own, and do not move the reasons of all lines.
 const NAMES: usize = 24;
 
-fn colour_of(plan: &Plan) -> Tone {
-    if plan.is_empty() { Tone::Good } else { Tone::Busy }
-}
-
-fn head(plan: &Plan, look: TerminalStyle) -> String {
+fn head(plan: &Plan, style: TerminalStyle) -> String {
     let group = &plan.group;
-    let ago = |at: u64| look.ago(at, true);
     let since = match plan.applied {
-        Some(at) => format!("since the last apply, {} ago", ago(at)),
+        Some(at) => format!("since the last apply, {} ago", style.ago(at.micros(), true)),
         None => "since it was started".to_owned(),
     };
-    let start = look.command("copse", &format!("start {group}"));
+    let start = style.command("copse", &format!("start {group}"));
     let what = match (plan.active, plan.is_empty(), plan.files.is_empty()) {
         (true, true, _) => "nothing to do".to_owned(),
         (true, false, true) => "not up to date".to_owned(),
         (true, false, false) => format!("changed {since}"),
-        (false, true, _) => {
-            format!("not active; nothing is started (`{start}` would), and there is nothing else to do")
-        }
-        (false, false, _) => format!("not active; nothing is started (`{start}` would)"),
+        (false, true, _) => format!("not active, nothing to do; `{start}` starts it"),
+        (false, false, _) => format!("not active, nothing is started; `{start}` starts it"),
     };
     format!("{group}: {what}")
 }
 
-/// A step, or what is left alone.
+/// A step, or units that are skipped.
 struct Line<'p> {
     word: &'static str,
     units: &'p [Subject],
     reasons: &'p [Reason],
-    /// Behind the reasons.
+    /// After the reasons.
     how: String,
-    colour: Tone,
+    tone: Tone,
 }
 
 impl<'p> Line<'p> {
     fn step(step: &'p Step) -> Self {
         let how = match &step.action {
-            Action::Update => "no restart needed".to_owned(),
+            Action::Update => "no restart".to_owned(),
             Action::Roll => pace(step),
             Action::Restart if step.units.len() > 1 => "all at once".to_owned(),
             Action::Rebind { sockets } => {
                 let are = if sockets.len() == 1 { "is" } else { "are" };
-                format!("stopped while {} {are} made anew", named(sockets))
+                format!("stopped while {} {are} restarted", enumerate(sockets))
             }
             _ => String::new(),
         };
-        let colour = match step.action {
+        let tone = match step.action {
             Action::Stop => Tone::Bad,
             Action::Update => Tone::Plain,
             Action::Run | Action::Start | Action::Reload => Tone::Good,
             Action::Restart | Action::Roll | Action::Rebind { .. } => Tone::Busy,
         };
-        Self { word: step.action.word(), units: &step.units, reasons: &step.reasons, how, colour }
+        Self { word: step.action.word(), units: &step.units, reasons: &step.reasons, how, tone }
     }
 
-    /// Nothing that runs is concerned.
-    fn read(group: &'p [Subject]) -> Self {
-        let how = "the service manager reads its units again; nothing else".to_owned();
-        Self { word: Action::Update.word(), units: group, reasons: &[], how, colour: Tone::Plain }
+    fn reload(group: &'p [Subject]) -> Self {
+        let how = "daemon-reload only".to_owned();
+        Self { word: Action::Update.word(), units: group, reasons: &[], how, tone: Tone::Plain }
     }
 
-    fn leave(leave: &'p Skipped) -> Self {
-        let how = why(leave.why, !leave.reasons.is_empty()).to_owned();
-        Self { word: "leave", units: &leave.units, reasons: &leave.reasons, how, colour: Tone::Faint }
+    fn skip(skipped: &'p Skipped) -> Self {
+        let how = why(skipped.why, !skipped.reasons.is_empty()).to_owned();
+        Self { word: "skip", units: &skipped.units, reasons: &skipped.reasons, how, tone: Tone::Faint }
     }
 
-    fn write(&self, name: &str, width: usize, look: TerminalStyle, text: &mut String) {
-        let mut said = reasons(self.reasons, look).join(", ");
+    fn write(&self, name: &str, width: usize, style: TerminalStyle, text: &mut String) {
+        let mut message = reasons(self.reasons, style).join(", ");
         if !self.how.is_empty() {
-            said = if said.is_empty() { self.how.clone() } else { format!("{said}; {}", self.how) };
+            message = if message.is_empty() { self.how.clone() } else { format!("{message}; {}", self.how) };
         }
         let indent = 11 + width + 2;
         let lead = format!("  {:<8} {name:<width$}  ", self.word);
@@ -124,26 +128,17 @@ impl<'p> Line<'p> {
             false => (None, lead),
         };
         if let Some(first) = first {
-            let _ = writeln!(text, "{}", look.paint(self.colour, first.trim_end()));
+            let _ = writeln!(text, "{}", style.paint(self.tone, first.trim_end()));
         }
-        let narrow = look.width.saturating_sub(indent).max(20);
-        for (place, line) in wrap("", &one_line(&said), narrow).into_iter().enumerate() {
+        let narrow = style.width.saturating_sub(indent).max(20);
+        for (index, line) in wrap("", &one_line(&message), narrow).into_iter().enumerate() {
             let line = line.trim_start();
-            let _ = match place {
-                0 => writeln!(text, "{}{line}", look.paint(self.colour, &rest)),
+            let _ = match index {
+                0 => writeln!(text, "{}{line}", style.paint(self.tone, &rest)),
                 _ => writeln!(text, "{:indent$}{line}", ""),
             };
         }
     }
-}
-
-/// What needs saying first; who runs just what the files say comes last, in one line.
-fn leaves(plan: &Plan) -> impl Iterator<Item = Line<'_>> {
-    // Of a group that isn't active that is said once, above.
-    let told = |leave: &&Skipped| plan.active || leave.why != SkipReason::GroupInactive;
-    let (current, others): (Vec<_>, Vec<_>) =
-        plan.leave.iter().filter(told).partition(|leave| leave.why == SkipReason::Current);
-    others.into_iter().chain(current).map(Line::leave)
 }
 
 /// `one at a time, each until ready; at most 1 of 4 down`
@@ -162,99 +157,57 @@ fn pace(step: &Step) -> String {
     }
 }
 
-/// `web@1 … @4`, `web@1, @3`, `db`
-pub fn named(units: &[Subject]) -> String {
-    let mut text = String::new();
-    let mut rest = units;
-    let mut process = None;
-    while let Some(first) = rest.first() {
-        let (stem, number) = instance(&first.label);
-        let run = rest.iter().enumerate().take_while(|(place, unit)| {
-            let (other, other_number) = instance(&unit.label);
-            let next = number.zip(u64::try_from(*place).ok()).and_then(|(number, place)| number.checked_add(place));
-            other == stem && other_number.is_some() && other_number == next
-        });
-        let length = run.count().max(1);
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        let shown = |label: &str| match label.split_once('@') {
-            Some((stem, instance)) if process == Some(stem) => format!("@{instance}"),
-            _ => label.to_owned(),
-        };
-        let last = rest.get(length - 1).and_then(|last| last.label.split_once('@')).map(|(_, instance)| instance);
-        match (length, last) {
-            (3.., Some(last)) => {
-                let _ = write!(text, "{} … @{last}", shown(&first.label));
-                rest = &rest[length..];
-            }
-            _ => {
-                text.push_str(&shown(&first.label));
-                rest = &rest[1..];
-            }
-        }
-        process = first.label.split_once('@').map(|(stem, _)| stem);
-    }
-    one_line(&text)
-}
-
-/// `web` and 3 of `web@3`; the number only where it is one.
-fn instance(label: &str) -> (&str, Option<u64>) {
-    label.split_once('@').map_or((label, None), |(stem, instance)| (stem, instance.parse().ok()))
-}
-
-/// The reasons in a few words each; those of several units that come to the same are said once.
-pub fn reasons(all: &[Reason], look: TerminalStyle) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+/// The reasons in a few words each; if those of several units read the same, only once.
+pub fn reasons(all: &[Reason], style: TerminalStyle) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
     let mut defined = false;
     for reason in all {
         let text = match reason {
-            Reason::Definition(_) if std::mem::replace(&mut defined, true) => continue,
-            Reason::Definition(_) => directives::in_words(&by_directive(all)),
-            other => self::reason(other, look),
+            Reason::Definition { .. } if std::mem::replace(&mut defined, true) => continue,
+            Reason::Definition { .. } => directives::in_words(&by_directive(all)),
+            other => self::reason(other, style),
         };
-        if !said.contains(&text) {
-            said.push(text);
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
-    said
+    texts
 }
 
-/// A reason in a few words.
-pub fn reason(reason: &Reason, look: TerminalStyle) -> String {
+fn reason(reason: &Reason, style: TerminalStyle) -> String {
     match reason {
-        Reason::Definition(_) => directives::in_words(&by_directive(std::slice::from_ref(reason))),
-        Reason::Input(path) => format!("input changed: {}", path.display()),
-        Reason::Inputs => "what it depends on changed".to_owned(),
-        Reason::Program(path) => format!("program changed: {}", path.display()),
-        Reason::Setup(step) => format!("after setup step {step}, which runs again"),
+        Reason::Definition { .. } => directives::in_words(&by_directive(std::slice::from_ref(reason))),
+        Reason::Input { path } => format!("input changed: {}", path.display()),
+        Reason::Inputs => "inputs changed".to_owned(),
+        Reason::Program { path } => format!("program changed: {}", path.display()),
+        Reason::Setup { step } => format!("setup step {step} runs again"),
         Reason::New => "new".to_owned(),
-        Reason::Wanted => "the group starts it now".to_owned(),
+        Reason::Wanted => "started by the group now".to_owned(),
         Reason::Held => "held".to_owned(),
-        Reason::Gone => "no longer in the group".to_owned(),
-        Reason::Failed(how) if how.is_empty() => "failed".to_owned(),
-        Reason::Failed(how) => format!("failed: {how}"),
-        Reason::LeftBehind(at) => format!("left behind by the roll-out {} ago", look.ago(*at, true)),
-        Reason::Interrupted => "left down by an apply that stopped half-way".to_owned(),
-        Reason::Asked => "asked for".to_owned(),
+        Reason::Orphaned => "no longer in the group file".to_owned(),
+        Reason::Failed { how } if how.is_empty() => "failed".to_owned(),
+        Reason::Failed { how } => format!("failed: {how}"),
+        Reason::NotReached { since } => format!("not reached by the rollout {} ago", style.ago(since.micros(), true)),
+        Reason::Interrupted => "left down by an interrupted apply".to_owned(),
+        Reason::Requested => "requested".to_owned(),
     }
 }
 
-/// SkipReason something is left alone; `outdated` where it would otherwise be touched.
+/// Why units are skipped; `outdated` if there are reasons to touch them.
 fn why(why: SkipReason, outdated: bool) -> &'static str {
     match why {
-        SkipReason::Current => "runs what the files say",
-        SkipReason::Stopped => "stopped by hand",
+        SkipReason::UpToDate => "up to date",
+        SkipReason::Stopped => "inactive",
         SkipReason::Manual => "inactive, manual",
-        SkipReason::Timed if outdated => "outdated; its next run has it",
-        SkipReason::Timed => "timed",
-        SkipReason::Keep => "outdated; left running (`refresh = \"keep\"`)",
+        SkipReason::Scheduled if outdated => "outdated; the next timer run uses the new definition",
+        SkipReason::Scheduled => "scheduled",
+        SkipReason::Keep => "outdated; kept running (`refresh = \"keep\"`)",
         SkipReason::Held => "held",
-        SkipReason::Skipped => "its condition isn't met",
-        SkipReason::GroupInactive => "the group isn't active",
-        SkipReason::Done => "ended well",
+        SkipReason::ConditionUnmet => "condition unmet",
+        SkipReason::GroupInactive => "the group is not active",
+        SkipReason::Exited => "exited",
         SkipReason::Masked => "masked",
-        SkipReason::InMotion => "in motion already",
-        SkipReason::Unknown => "started from what isn't known any more; a restart brings it up to date",
+        SkipReason::Busy => "busy (activating, deactivating or auto-restart)",
+        SkipReason::Unknown => "unknown: no record of what it was started with; restart it to be sure",
     }
 }

@@ -1,67 +1,58 @@
-//! What `copse restart` asks for, as a plan: one process after the other, in the order of `after`, and of each its
-//! instances at its own pace.
+//! The plan of `copse restart`: one process after the other, in the order of `after`, and the instances of each at its pace.
 
 use std::collections::BTreeMap;
 
-use super::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
-use crate::change::observe::members::Subject;
+use super::pace::{order, pace};
+use super::step::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::State;
-use crate::change::plan;
-use crate::model::{Group, Process};
+use crate::change::observe::subject::Subject;
+use crate::model::Group;
 use crate::unit::name::{GroupName, ProcessName};
 
-/// The plan that restarts what runs, or should run, of `members`. What an administrator stopped is started only where it
-/// was named itself, or where nothing of what was named is up. `part` is what was named of the group, `None` all of it;
-/// `meaning` is what the group's file means, if it is valid.
-pub fn restart(group: &GroupName, part: Option<&str>, meaning: Option<&Group>, members: &[(Member, State)]) -> Plan {
+/// The plan that restarts those `members` that run, or should run. A member that an administrator stopped is started only if
+/// it is `part` itself, or if no member is up. `part` is what was named of the group, `None` for all of it; `group` is what
+/// its file says, if it is valid.
+pub fn restart(name: &GroupName, part: Option<&str>, group: Option<&Group>, members: &[(Member, State)]) -> Plan {
     let processes = || members.iter().filter(|(member, _)| member.kind == Kind::Process);
     let nothing_up = !processes().any(|(_, state)| matches!(state, State::Up | State::Restarting | State::Failed(_)));
-    let mut leave: Vec<Skipped> = Vec::new();
-    let order = meaning.map(plan::order).unwrap_or_default();
-    let mut touched: BTreeMap<(Option<usize>, &str), Vec<Subject>> = BTreeMap::new();
-    for (member, state) in processes() {
-        let subject = Subject { unit: member.unit.clone(), label: member.label.clone() };
-        let explicit = part.is_some_and(|part| nothing_up || part == member.label);
-        match why_not(member, state).filter(|why| !explicit || *why == SkipReason::Masked) {
-            Some(why) => leave.push(Skipped { units: vec![subject], why, reasons: vec![Reason::Asked] }),
+    let mut skipped: Vec<Skipped> = Vec::new();
+    let order = group.map(order).unwrap_or_default();
+    let mut restarted: BTreeMap<(Option<usize>, &str), Vec<Subject>> = BTreeMap::new();
+    for (Member { subject, start, .. }, state) in processes() {
+        let explicit = part.is_some_and(|part| nothing_up || part == subject.label);
+        match skip_reason(*start, state).filter(|why| !explicit || *why == SkipReason::Masked) {
+            Some(why) => {
+                skipped.push(Skipped { units: vec![subject.clone()], why, reasons: vec![Reason::Requested] });
+            }
             None => {
-                let process = process_of(&member.label);
-                let place = ProcessName::new(process).and_then(|name| order.get(&name).copied());
-                touched.entry((place, process)).or_default().push(subject);
+                let place = ProcessName::new(subject.process()).and_then(|name| order.get(&name).copied());
+                restarted.entry((place, subject.process())).or_default().push(subject.clone());
             }
         }
     }
-    let steps = touched.into_iter().map(|((_, process), units)| {
-        let of = processes().filter(|(member, _)| process_of(&member.label) == process).count();
-        let definition = meaning.and_then(|group| group.processes.get(&ProcessName::new(process)?));
-        Step { action: Action::Roll, units, reasons: vec![Reason::Asked], pace: pace(definition, of) }
+    let steps = restarted.into_iter().map(|((_, process), units)| {
+        let of = processes().filter(|(member, _)| member.subject.process() == process).count();
+        let definition = group.and_then(|group| group.processes.get(&ProcessName::new(process)?));
+        let pace = match definition {
+            Some(process) => pace(process, of),
+            None => Pace { max_unavailable: 1, of, ..Pace::default() },
+        };
+        Step { action: Action::Roll, units, reasons: vec![Reason::Requested], pace }
     });
-    Plan::asked(group.clone(), steps.collect(), leave)
+    Plan::requested(name.clone(), steps.collect(), skipped)
 }
 
-/// SkipReason a member isn't restarted.
-fn why_not(member: &Member, state: &State) -> Option<SkipReason> {
+/// Why a member is not restarted.
+fn skip_reason(start: Start, state: &State) -> Option<SkipReason> {
     match state {
         State::Masked => Some(SkipReason::Masked),
-        State::Idle | State::Up | State::Starting if member.start == Start::Timed => Some(SkipReason::Timed),
+        State::Idle | State::Up | State::Starting if start == Start::Timed => Some(SkipReason::Scheduled),
         State::Idle => Some(SkipReason::Manual),
         State::Stopped => Some(SkipReason::Stopped),
-        State::Stopping => Some(SkipReason::InMotion),
-        State::Done => Some(SkipReason::Done),
+        State::Stopping => Some(SkipReason::Busy),
+        State::Done => Some(SkipReason::Exited),
         _ => None,
-    }
-}
-
-/// `web` of `web@1`.
-fn process_of(label: &str) -> &str {
-    label.split_once('@').map_or(label, |(process, _)| process)
-}
-
-fn pace(process: Option<&Process>, of: usize) -> Pace {
-    match process {
-        Some(process) => plan::pace(process, of),
-        None => Pace { max_unavailable: 1, of, ..Pace::default() },
     }
 }
 
@@ -77,8 +68,8 @@ mod tests {
     use crate::model::Context;
 
     fn member(label: &str, start: Start) -> Member {
-        let unit = format!("g-{label}.service");
-        Member { unit, label: label.to_owned(), kind: Kind::Process, start, defined: true }
+        let subject = Subject::new("g", &format!("g-{label}.service"));
+        Member { subject, kind: Kind::Process, start, process: None, defined: true }
     }
 
     fn g() -> GroupName {
@@ -90,7 +81,7 @@ mod tests {
     }
 
     fn left(plan: &Plan) -> Vec<(&str, SkipReason)> {
-        plan.leave.iter().map(|leave| (leave.units[0].label.as_str(), leave.why)).collect()
+        plan.skipped.iter().map(|skipped| (skipped.units[0].label.as_str(), skipped.why)).collect()
     }
 
     #[test]
@@ -114,11 +105,11 @@ mod tests {
             left(&plan),
             [
                 ("stopped", SkipReason::Stopped),
-                ("done", SkipReason::Done),
+                ("done", SkipReason::Exited),
                 ("masked", SkipReason::Masked),
-                ("stopping", SkipReason::InMotion),
+                ("stopping", SkipReason::Busy),
                 ("idle", SkipReason::Manual),
-                ("nightly", SkipReason::Timed),
+                ("nightly", SkipReason::Scheduled),
             ]
         );
     }

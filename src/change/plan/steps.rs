@@ -2,88 +2,89 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decide::{Changes, Finding, Need, judge};
-use super::render::named;
-use super::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
+use super::decide::{Changes, Decision, Need, decide};
+use super::pace::{order, pace};
+use super::step::{Action, Pace, Plan, Reason, SkipReason, Skipped, Step};
 use crate::change::observe::members::Kind;
-use crate::change::observe::members::Subject;
 use crate::change::observe::situation::{Observed, Situation};
 use crate::change::observe::state::State;
-use crate::model::{Group, Process, Refresh};
+use crate::change::observe::subject::{Subject, enumerate};
+use crate::model::{Process, Refresh};
+use crate::unit::name;
 use crate::unit::name::{ProcessName, template_of};
 
-/// What is to be done about a group.
+/// What is to be done with a group.
 pub fn plan(situation: &Situation<'_>) -> Plan {
-    let mut all: Vec<(&Observed, Finding)> =
-        situation.units.iter().map(|unit| (unit, judge(unit, situation))).collect();
-    run_what_is_after(&mut all, situation);
-    let mut steps = Steps { situation, steps: Vec::new(), leave: BTreeMap::new() };
-    steps.whole();
-    let order = situation.meaning.map(order).unwrap_or_default();
-    // Stable: within a process, as people count.
-    all.sort_by_key(|(unit, _)| unit.of.as_ref().and_then(|of| order.get(of)).copied());
-    steps.simple(&all, Need::Run, &Action::Run);
-    steps.stop(&all);
-    steps.start(&all);
-    steps.changed(&all);
-    steps.simple(&all, Need::Update, &Action::Update);
-    steps.left(&all);
-    let Steps { steps, leave, .. } = steps;
-    let pinned = situation.units.iter().any(|unit| unit.pinned.is_some());
-    let notes = situation.notes.iter().cloned().chain(thawed(situation, &steps)).collect();
+    let mut decisions: Vec<Decision<'_>> = situation.units.iter().map(|unit| decide(unit, situation)).collect();
+    run_what_is_after(&mut decisions, situation);
+    let order = situation.group.map(order).unwrap_or_default();
+    // Stable: the instances of a process stay in their order.
+    decisions.sort_by_key(|decision| decision.unit.member.process.as_ref().and_then(|name| order.get(name)).copied());
+    let mut steps = Steps { situation, steps: Vec::new(), skipped: BTreeMap::new() };
+    steps.group_units();
+    steps.simple(&decisions, Need::Run, &Action::Run);
+    steps.stop(&decisions);
+    steps.start(&decisions);
+    steps.changed(&decisions);
+    steps.simple(&decisions, Need::Update, &Action::Update);
+    steps.skipped(&decisions);
+    let Steps { steps, skipped, .. } = steps;
+    let skipped = skipped
+        .into_iter()
+        .flat_map(|(why, all)| all.into_iter().map(move |(units, reasons)| Skipped { units, why, reasons }));
     Plan {
-        group: situation.group.clone(),
+        group: situation.name.clone(),
         active: situation.active,
-        daemon_reload: situation.unread || pinned,
-        steps,
-        leave: leave
-            .into_iter()
-            .flat_map(|(why, all)| all.into_iter().map(move |(units, reasons)| Skipped { units, why, reasons }))
-            .collect(),
+        daemon_reload: situation.needs_reload || situation.units.iter().any(|unit| unit.pinned.is_some()),
+        skipped: skipped.collect(),
         files: situation.files.clone(),
         applied: situation.applied,
-        notes,
+        notes: situation.notes.iter().cloned().chain(thawed(situation, &steps)).collect(),
+        steps,
     }
 }
 
-/// Who was frozen doesn't stay so where something is done to it.
+/// Frozen units are thawed before they are touched.
 fn thawed(situation: &Situation<'_>, steps: &[Step]) -> Option<String> {
+    let frozen: BTreeSet<&str> =
+        situation.units.iter().filter(|unit| unit.frozen).map(|unit| unit.member.unit()).collect();
     let touched = steps.iter().filter(|step| step.action != Action::Update).flat_map(|step| &step.units);
-    let frozen =
-        |subject: &&Subject| situation.units.iter().any(|unit| unit.frozen && unit.member.unit == subject.unit);
-    let frozen: Vec<Subject> = touched.filter(frozen).cloned().collect();
-    (!frozen.is_empty()).then(|| format!("frozen now, and thawed first: {}", named(&frozen)))
+    let thawed: Vec<Subject> = touched.filter(|subject| frozen.contains(&*subject.unit)).cloned().collect();
+    (!thawed.is_empty()).then(|| format!("frozen, thawed first: {}", enumerate(&thawed)))
 }
 
-/// A setup step that runs again is a changed input of the steps and processes that name it in their `after`.
-fn run_what_is_after(all: &mut [(&Observed, Finding)], situation: &Situation<'_>) {
-    let Some(group) = situation.meaning else { return };
+/// A setup step that runs again counts as a changed input of the steps and processes that are `after` it.
+fn run_what_is_after(decisions: &mut [Decision<'_>], situation: &Situation<'_>) {
+    let Some(group) = situation.group else { return };
     let mut again: BTreeSet<&ProcessName> = BTreeSet::new();
     loop {
-        let runs = all.iter().filter(|(_, finding)| finding.need == Need::Run).filter_map(|(unit, _)| unit.of.as_ref());
-        let runs: BTreeSet<&ProcessName> = runs.collect();
+        let runs = decisions.iter().filter(|decision| decision.need == Need::Run);
+        let runs: BTreeSet<_> = runs.filter_map(|decision| decision.unit.member.process.as_ref()).collect();
         if runs == again {
             break;
         }
         again = runs;
-        for (unit, finding) in all.iter_mut() {
-            let Some(step) = unit.of.as_ref().and_then(|of| group.setup.get(of)) else { continue };
+        for decision in decisions.iter_mut() {
+            let unit = decision.unit;
+            let Some(step) = unit.member.process.as_ref().and_then(|name| group.setup.get(name)) else { continue };
             let before: Vec<_> = step.gated_by.iter().filter(|name| again.contains(name)).collect();
-            let current = matches!(finding.need, Need::Skip(SkipReason::Current) | Need::Update);
-            if unit.member.kind == Kind::Setup && current && !before.is_empty() && unit.unchanged.is_none() {
-                let reasons = before.into_iter().map(|name| Reason::Setup(name.to_string())).collect();
-                *finding = Finding { need: Need::Run, reasons };
+            let untouched = matches!(decision.need, Need::Skip(SkipReason::UpToDate) | Need::Update);
+            if untouched && unit.stamp_matches.is_none() && !before.is_empty() {
+                decision.need = Need::Run;
+                decision.reasons = before.into_iter().map(|name| Reason::Setup { step: name.to_string() }).collect();
             }
         }
     }
-    for (unit, finding) in all.iter_mut().filter(|(unit, _)| unit.member.kind == Kind::Process) {
-        let Some(process) = unit.of.as_ref().and_then(|of| group.processes.get(of)) else { continue };
+    for decision in decisions.iter_mut().filter(|decision| decision.unit.member.kind == Kind::Process) {
+        let unit = decision.unit;
+        let Some(process) = unit.member.process.as_ref().and_then(|name| group.processes.get(name)) else { continue };
         let before = process.after_steps.iter().filter(|name| again.contains(name)).map(ToString::to_string);
-        let before: Vec<String> = before.filter(|name| !unit.steps.contains(name)).collect();
+        let before: Vec<String> = before.filter(|name| !unit.rerun_steps.contains(name)).collect();
         if !before.is_empty() {
             // As if it had run already.
-            let unit = Observed { steps: unit.steps.iter().cloned().chain(before).collect(), ..(*unit).clone() };
-            *finding = judge(&unit, situation);
+            let rerun_steps = unit.rerun_steps.iter().cloned().chain(before).collect();
+            let Decision { need, reasons, .. } = decide(&Observed { rerun_steps, ..unit.clone() }, situation);
+            (decision.need, decision.reasons) = (need, reasons);
         }
     }
 }
@@ -91,159 +92,147 @@ fn run_what_is_after(all: &mut [(&Observed, Finding)], situation: &Situation<'_>
 struct Steps<'s> {
     situation: &'s Situation<'s>,
     steps: Vec<Step>,
-    leave: BTreeMap<SkipReason, Vec<Together>>,
+    skipped: BTreeMap<SkipReason, Vec<Together>>,
 }
 
-/// Units that need the same, and why.
+/// Units that need the same for the same reasons.
 type Together = (Vec<Subject>, Vec<Reason>);
-
-type Findings<'a> = [(&'a Observed, Finding)];
 
 impl Steps<'_> {
     fn push(&mut self, action: Action, units: Vec<Subject>, reasons: Vec<Reason>, pace: Pace) {
         self.steps.push(Step { action, units, reasons, pace });
     }
 
-    /// The target, the slice, the gate, and the holder of the shared directories: a reload of it makes those that are
-    /// new and takes none away.
-    fn whole(&mut self) {
-        for whole in &self.situation.whole {
-            let changes = Changes::new(&whole.started, whole.loaded.as_deref(), whole.new.as_deref());
-            let (action, differences) = match whole.holder && whole.up && !changes.restart.is_empty() {
+    /// The target, the slice, the gate, and the owner of the shared directories: a reload of the owner makes new
+    /// directories and removes none.
+    fn group_units(&mut self) {
+        for unit in &self.situation.group_units {
+            let changes = Changes::new(&unit.running, unit.loaded.as_deref(), unit.new.as_deref());
+            let (action, differences) = match unit.owns_directories && unit.up && !changes.restart.is_empty() {
                 true => (Action::Reload, changes.all()),
-                // Which units are wanted is said where these are started and stopped.
+                // The units that the target wants show as started or stopped.
                 false => (Action::Update, changes.update.into_iter().filter(|one| one.name != "Wants").collect()),
             };
             if !differences.is_empty() {
-                let reasons = vec![Reason::Definition(differences)];
-                self.push(action, vec![whole.subject.clone()], reasons, Pace::default());
+                let reasons = vec![Reason::Definition { directives: differences }];
+                self.push(action, vec![unit.subject.clone()], reasons, Pace::default());
             }
         }
     }
 
-    /// All units of that need, those of the same process for the same reasons together.
-    fn simple(&mut self, all: &Findings<'_>, need: Need, action: &Action) {
-        for (units, reasons) in together(all.iter().filter(|(_, finding)| finding.need == need)) {
+    /// All units of that need; those of the same process for the same reasons in one step.
+    fn simple(&mut self, decisions: &[Decision<'_>], need: Need, action: &Action) {
+        for (units, reasons) in together(decisions.iter().filter(|decision| decision.need == need)) {
             self.push(action.clone(), units, reasons, Pace::default());
         }
     }
 
-    /// What would start others comes first: traffic or a timer must not bring a process back that is about to stop.
-    fn stop(&mut self, all: &Findings<'_>) {
-        let (services, triggers): (Vec<_>, Vec<_>) = all
+    /// Sockets and timers come first: they must not start a process again that is about to stop.
+    fn stop(&mut self, decisions: &[Decision<'_>]) {
+        let (services, triggers): (Vec<_>, Vec<_>) = decisions
             .iter()
-            .filter(|(_, finding)| finding.need == Need::Stop)
-            .partition(|(unit, _)| unit.member.kind == Kind::Process);
-        for (units, reasons) in together(triggers.into_iter()).into_iter().chain(together(services.into_iter())) {
+            .filter(|decision| decision.need == Need::Stop)
+            .partition(|decision| decision.unit.member.kind == Kind::Process);
+        for (units, reasons) in together(triggers).into_iter().chain(together(services)) {
             self.push(Action::Stop, units, reasons, Pace::default());
         }
-        if self.situation.meaning.is_none() && self.situation.active {
-            let group = &self.situation.group;
-            let target = Subject { unit: crate::unit::name::target(group), label: group.to_string() };
-            self.push(Action::Stop, vec![target], vec![Reason::Gone], Pace::default());
+        if self.situation.group.is_none() && self.situation.active {
+            let name = &self.situation.name;
+            let target = Subject::of_group(name::target(name), name.as_str());
+            self.push(Action::Stop, vec![target], vec![Reason::Orphaned], Pace::default());
         }
     }
 
-    /// Sockets before what accepts on them, but none whose service runs already: that one has to let go first.
-    fn start(&mut self, all: &Findings<'_>) {
-        let wanted = |kinds: &'static [Kind]| {
-            all.iter().filter(move |(unit, finding)| {
-                finding.need == Need::Start
-                    && kinds.contains(&unit.member.kind)
-                    && !starts_under_its_service(unit, all)
-                    && !waits_for_its_socket(unit, all)
+    /// Sockets before the services that accept on them, but no socket whose service runs already: the service must close
+    /// its socket first.
+    fn start(&mut self, decisions: &[Decision<'_>]) {
+        let startable = |is_socket: bool| {
+            decisions.iter().filter(move |decision| {
+                let unit = decision.unit;
+                decision.need == Need::Start
+                    && (unit.member.kind == Kind::Socket) == is_socket
+                    && !starts_under_its_service(unit, decisions)
+                    && !waits_for_its_socket(unit, decisions)
             })
         };
-        let mut steps = together(wanted(&[Kind::Socket]));
-        steps.extend(together(wanted(&[Kind::Process, Kind::Setup, Kind::Timer])));
+        let mut steps = together(startable(true));
+        steps.extend(together(startable(false)));
         for (units, reasons) in steps {
             self.push(Action::Start, units, reasons, Pace::default());
         }
     }
 
-    /// Process by process, in the order in which they are after each other.
-    fn changed(&mut self, all: &Findings<'_>) {
-        let Some(group) = self.situation.meaning else { return };
-        let mut names: Vec<&ProcessName> = Vec::new();
-        all.iter().filter_map(|(unit, _)| unit.of.as_ref()).for_each(|name| {
-            if names.last() != Some(&name) {
-                names.push(name);
-            }
-        });
-        for name in names {
-            let Some(process) = group.processes.get(name) else { continue };
-            let own: Vec<_> = all.iter().filter(|(unit, _)| unit.of.as_ref() == Some(name)).collect();
-            self.rebind(process, &own, all);
-            let waited = own
+    /// Process by process, in their order.
+    fn changed(&mut self, decisions: &[Decision<'_>]) {
+        let Some(group) = self.situation.group else { return };
+        for own in decisions.chunk_by(|one, next| one.unit.member.process == next.unit.member.process) {
+            let name = own.first().and_then(|decision| decision.unit.member.process.as_ref());
+            let Some(process) = name.and_then(|name| group.processes.get(name)) else { continue };
+            let rebound = self.rebind(process, own, decisions);
+            let waits = own
                 .iter()
-                .copied()
-                .filter(|(unit, finding)| finding.need == Need::Start && waits_for_its_socket(unit, all));
-            for (units, reasons) in together(waited) {
+                .filter(|decision| decision.need == Need::Start && waits_for_its_socket(decision.unit, decisions));
+            for (units, reasons) in together(waits) {
                 self.push(Action::Start, units, reasons, Pace::default());
             }
-            let rebound = |unit: &Observed| {
-                self.steps
-                    .iter()
-                    .any(|step| matches!(step.action, Action::Rebind { .. }) && step.units.contains(&subject(unit)))
-            };
-            let left: Vec<_> = own.into_iter().filter(|(unit, _)| !rebound(unit)).collect();
-            self.refresh(process, &left);
-            for (units, reasons) in together(left.iter().copied().filter(|(_, finding)| finding.need == Need::Reload)) {
+            let left: Vec<_> = own.iter().filter(|decision| !rebound.contains(decision.unit.member.unit())).collect();
+            self.restart(process, &left);
+            for (units, reasons) in together(left.into_iter().filter(|decision| decision.need == Need::Reload)) {
                 let pace = Pace { max_unavailable: usize::MAX, ..pace(process, units.len()) };
                 self.push(Action::Reload, units, reasons, pace);
             }
         }
     }
 
-    /// Sockets that have to be made anew, with all services that hold them.
-    fn rebind(&mut self, process: &Process, own: &[&(&Observed, Finding)], all: &Findings<'_>) {
-        let sockets = own.iter().filter(|(unit, finding)| {
-            finding.need == Need::Rebind || finding.need == Need::Start && starts_under_its_service(unit, all)
-        });
-        let sockets: Vec<_> = sockets.collect();
+    /// Sockets that have to be restarted, with all services that accept on them. Returns these services.
+    fn rebind<'d>(&mut self, process: &Process, own: &[Decision<'d>], decisions: &[Decision<'_>]) -> BTreeSet<&'d str> {
+        let sockets: Vec<&Decision<'_>> = own.iter().filter(|decision| is_rebound(decision, decisions)).collect();
         if sockets.is_empty() {
-            return;
+            return BTreeSet::new();
         }
-        let names: Vec<Subject> = sockets.iter().map(|(unit, _)| subject(unit)).collect();
+        let names = sockets.iter().map(|decision| decision.unit.member.subject.clone()).collect();
         let mut reasons = Vec::new();
-        sockets.iter().for_each(|(_, finding)| join(&mut reasons, &finding.reasons));
+        sockets.iter().for_each(|decision| join(&mut reasons, &decision.reasons));
         if process.change.refresh == Refresh::Keep {
-            self.leave(SkipReason::Keep, names, reasons);
-            return;
+            self.skip(SkipReason::Keep, names, reasons);
+            return BTreeSet::new();
         }
-        let holds = |unit: &Observed| {
-            unit.member.kind == Kind::Process && sockets.iter().any(|(socket, _)| accepts(unit, socket))
+        let accepts = |unit: &Observed| {
+            unit.member.kind == Kind::Process && sockets.iter().any(|socket| accepts(unit, socket.unit))
         };
-        let services: Vec<_> = own.iter().filter(|(unit, _)| holds(unit) && runs(unit)).collect();
+        let services: Vec<&Decision<'d>> =
+            own.iter().filter(|decision| accepts(decision.unit) && runs(decision.unit)).collect();
         if services.is_empty() {
             self.push(Action::Restart, names, reasons, Pace::default());
-            return;
+            return BTreeSet::new();
         }
-        for (_, finding) in services.iter().filter(|(_, finding)| finding.need == Need::Restart) {
-            join(&mut reasons, &finding.reasons);
+        for decision in services.iter().filter(|decision| decision.need == Need::Restart) {
+            join(&mut reasons, &decision.reasons);
         }
-        let units: Vec<Subject> = services.iter().map(|(unit, _)| subject(unit)).collect();
-        let pace = Pace { max_unavailable: usize::MAX, ..pace(process, units.len()) };
+        let units = services.iter().map(|decision| decision.unit.member.subject.clone()).collect();
+        let pace = Pace { max_unavailable: usize::MAX, ..pace(process, services.len()) };
         self.push(Action::Rebind { sockets: names }, units, reasons, pace);
+        services.into_iter().map(|decision| decision.unit.member.unit()).collect()
     }
 
-    /// What has to be restarted of a process: all at once, or one after the other, what is down anyway first.
-    fn refresh(&mut self, process: &Process, own: &[&(&Observed, Finding)]) {
-        let of = own.iter().filter(|(unit, _)| unit.member.kind == Kind::Process).count();
+    /// The units of a process that have to be restarted: all at once, or one after the other, those that are down first.
+    fn restart(&mut self, process: &Process, own: &[&Decision<'_>]) {
+        let of = own.iter().filter(|decision| decision.unit.member.kind == Kind::Process).count();
         let rolls = match process.change.refresh {
             Refresh::Roll => true,
             Refresh::Reload => process.instances.is_some(),
             Refresh::Restart | Refresh::Keep => false,
         };
-        let all: Vec<_> = own.iter().copied().filter(|(_, finding)| finding.need == Need::Restart).collect();
+        let all: Vec<&Decision<'_>> = own.iter().copied().filter(|decision| decision.need == Need::Restart).collect();
         if all.is_empty() {
             return;
         }
-        // One step, whatever the reasons of each: they are of one process, and only so many of it may be down.
+        // One step, even if their reasons differ: `max-unavailable` is about the process.
         let mut reasons = Vec::new();
-        all.iter().for_each(|(_, finding)| join(&mut reasons, &finding.reasons));
-        let down = |up: bool| all.iter().filter(move |(unit, _)| (unit.state == State::Up) == up);
-        let units = down(false).chain(down(true)).map(|(unit, _)| subject(unit)).collect();
+        all.iter().for_each(|decision| join(&mut reasons, &decision.reasons));
+        let (up, down): (Vec<&Decision<'_>>, Vec<&Decision<'_>>) =
+            all.into_iter().partition(|decision| decision.unit.state == State::Up);
+        let units = down.into_iter().chain(up).map(|decision| decision.unit.member.subject.clone()).collect();
         let pace = pace(process, of);
         match rolls {
             true => self.push(Action::Roll, units, reasons, pace),
@@ -251,54 +240,50 @@ impl Steps<'_> {
         }
     }
 
-    fn leave(&mut self, why: SkipReason, units: Vec<Subject>, reasons: Vec<Reason>) {
-        self.leave.entry(why).or_default().push((units, reasons));
+    fn skip(&mut self, why: SkipReason, units: Vec<Subject>, reasons: Vec<Reason>) {
+        self.skipped.entry(why).or_default().push((units, reasons));
     }
 
-    fn left(&mut self, all: &Findings<'_>) {
-        let mut by_why: BTreeMap<SkipReason, Vec<&(&Observed, Finding)>> = BTreeMap::new();
-        for entry in all.iter().filter(|(unit, _)| !unit.gone) {
-            if let Need::Skip(why) = entry.1.need {
-                by_why.entry(why).or_default().push(entry);
+    /// Those that would have reasons to be touched by themselves, the others together.
+    fn skipped(&mut self, decisions: &[Decision<'_>]) {
+        let mut by_why: BTreeMap<SkipReason, Vec<&Decision<'_>>> = BTreeMap::new();
+        for decision in decisions.iter().filter(|decision| !decision.unit.orphaned) {
+            if let Need::Skip(why) = decision.need {
+                by_why.entry(why).or_default().push(decision);
             }
         }
-        for (why, entries) in by_why {
-            let mut rest: Vec<Subject> = Vec::new();
-            for (units, reasons) in together(entries.into_iter()) {
-                match reasons.is_empty() {
-                    true => rest.extend(units),
-                    false => self.leave(why, units, reasons),
-                }
-            }
+        for (why, decisions) in by_why {
+            let (with, without): (Vec<_>, Vec<_>) =
+                together(decisions).into_iter().partition(|(_, reasons)| !reasons.is_empty());
+            with.into_iter().for_each(|(units, reasons)| self.skip(why, units, reasons));
+            let rest: Vec<Subject> = without.into_iter().flat_map(|(units, _)| units).collect();
             if !rest.is_empty() {
-                self.leave(why, rest, Vec::new());
+                self.skip(why, rest, Vec::new());
             }
         }
     }
-}
-
-fn subject(unit: &Observed) -> Subject {
-    Subject { unit: unit.member.unit.clone(), label: unit.member.label.clone() }
 }
 
 /// Units of the same process and kind that need the same for the same reasons, in their order.
-fn together<'a>(all: impl Iterator<Item = &'a (&'a Observed, Finding)>) -> Vec<Together> {
-    let mut groups: Vec<(&Observed, Vec<Subject>, &Vec<Reason>)> = Vec::new();
-    for (unit, finding) in all {
-        let same = |(first, _, reasons): &&mut (&Observed, Vec<Subject>, &Vec<Reason>)| {
-            first.of == unit.of && first.member.kind == unit.member.kind && **reasons == finding.reasons
+fn together<'a>(decisions: impl IntoIterator<Item = &'a Decision<'a>>) -> Vec<Together> {
+    let mut groups: Vec<(&Decision<'_>, Vec<Subject>)> = Vec::new();
+    for decision in decisions {
+        let member = &decision.unit.member;
+        let same = |(first, _): &&mut (&Decision<'_>, Vec<Subject>)| {
+            let other = &first.unit.member;
+            (&other.process, other.kind, &first.reasons) == (&member.process, member.kind, &decision.reasons)
         };
-        // Of a process that left, nothing is known but the name of its unit.
-        let known = unit.of.is_some() || unit.gone;
-        match groups.iter_mut().find(same).filter(|_| known) {
-            Some((_, units, _)) => units.push(subject(unit)),
-            None => groups.push((unit, vec![subject(unit)], &finding.reasons)),
+        // Units that an administrator added have nothing in common.
+        let known = member.process.is_some() || decision.unit.orphaned;
+        match groups.iter_mut().rev().find(same).filter(|_| known) {
+            Some((_, units)) => units.push(member.subject.clone()),
+            None => groups.push((decision, vec![member.subject.clone()])),
         }
     }
-    groups.into_iter().map(|(_, units, reasons)| (units, reasons.clone())).collect()
+    groups.into_iter().map(|(first, units)| (units, first.reasons.clone())).collect()
 }
 
-/// Adds those that aren't there yet.
+/// Adds those that are not there yet.
 fn join(reasons: &mut Vec<Reason>, more: &[Reason]) {
     for reason in more {
         if !reasons.contains(reason) {
@@ -313,59 +298,28 @@ fn runs(unit: &Observed) -> bool {
 
 /// Whether a service gets the descriptors of a socket: all instances of the process, or the one of the same name.
 fn accepts(service: &Observed, socket: &Observed) -> bool {
-    let instance =
-        |unit: &str| unit.split_once('@').and_then(|(_, rest)| rest.rsplit_once('.')).map(|(name, _)| name.to_owned());
-    let each = template_of(&socket.member.unit).is_some();
-    service.of == socket.of && (!each || instance(&service.member.unit) == instance(&socket.member.unit))
+    let (service, socket) = (&service.member, &socket.member);
+    let each = template_of(socket.unit()).is_some();
+    service.process == socket.process && (!each || service.subject.instance() == socket.subject.instance())
+}
+
+/// Whether a socket has to be restarted while its services are down.
+fn is_rebound(socket: &Decision<'_>, decisions: &[Decision<'_>]) -> bool {
+    socket.need == Need::Rebind || socket.need == Need::Start && starts_under_its_service(socket.unit, decisions)
 }
 
 /// systemd refuses to start a socket while its service is active.
-fn starts_under_its_service(unit: &Observed, all: &Findings<'_>) -> bool {
-    let service =
-        |(other, _): &(&Observed, Finding)| other.member.kind == Kind::Process && runs(other) && accepts(other, unit);
-    unit.member.kind == Kind::Socket && unit.of.is_some() && all.iter().any(service)
+fn starts_under_its_service(unit: &Observed, decisions: &[Decision<'_>]) -> bool {
+    let service = |other: &Observed| other.member.kind == Kind::Process && runs(other) && accepts(other, unit);
+    let member = &unit.member;
+    member.kind == Kind::Socket && member.process.is_some() && decisions.iter().any(|decision| service(decision.unit))
 }
 
-/// A service that is down gets no descriptors of a socket that is about to be made anew, and would end at once.
-fn waits_for_its_socket(unit: &Observed, all: &Findings<'_>) -> bool {
-    let anew = |(socket, finding): &(&Observed, Finding)| {
-        let rebound =
-            finding.need == Need::Rebind || finding.need == Need::Start && starts_under_its_service(socket, all);
-        socket.member.kind == Kind::Socket && socket.of.is_some() && rebound && accepts(unit, socket)
-    };
-    unit.member.kind == Kind::Process && all.iter().any(anew)
-}
-
-/// At which pace a process of so many units is rolled.
-pub fn pace(process: &Process, of: usize) -> Pace {
-    Pace {
-        max_unavailable: process.change.max_unavailable.of(of),
-        of,
-        min_ready: process.change.min_ready.value.finite().unwrap_or_default(),
-        settled: process.change.settled.clone(),
-        ..Pace::default()
-    }
-}
-
-/// The place of each process and setup step in an order in which all come after what they are `after`.
-pub fn order(group: &Group) -> BTreeMap<ProcessName, usize> {
-    let steps = group.setup.iter().map(|(name, step)| (name, [&step.after, &step.gated_by]));
-    let processes = group.processes.iter().map(|(name, process)| (name, [&process.after, &process.gated_by]));
-    let mut rest: Vec<_> = steps.chain(processes).collect();
-    let mut order = BTreeMap::new();
-    while !rest.is_empty() {
-        let before = order.len();
-        rest.retain(|(name, after)| {
-            let ready = after.iter().copied().flatten().all(|other| order.contains_key(other));
-            if ready {
-                order.insert((*name).clone(), order.len());
-            }
-            !ready
-        });
-        if order.len() == before {
-            // A circle, which the model refuses.
-            break;
-        }
-    }
-    order
+/// A service that is started before its socket is restarted gets no descriptors, and would exit at once.
+fn waits_for_its_socket(unit: &Observed, decisions: &[Decision<'_>]) -> bool {
+    let is_socket = |socket: &Observed| socket.member.kind == Kind::Socket && socket.member.process.is_some();
+    unit.member.kind == Kind::Process
+        && decisions
+            .iter()
+            .any(|decision| is_socket(decision.unit) && accepts(unit, decision.unit) && is_rebound(decision, decisions))
 }

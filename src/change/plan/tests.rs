@@ -1,20 +1,21 @@
 //! Situations, and what is to be done about them: each row is one.
 
-use super::fixtures::{listed, read, situation, tree};
-use super::render::named;
+use super::fixtures::{info, read, situation, tree};
 use super::*;
-use crate::change::observe::situation::{Observed, Situation, Started};
+use crate::basic::clock::Realtime;
+use crate::change::observe::situation::{Observed, Running, Situation};
 use crate::change::observe::state::State;
+use crate::change::observe::subject::enumerate;
 use crate::manager::cause::{Cause, ProcessEnd};
 use crate::manager::state::UnitResult;
 
 /// The steps, one a line: `roll w@1 … @3`.
 fn steps(plan: &Plan) -> Vec<String> {
-    plan.steps.iter().map(|step| format!("{} {}", step.action.word(), named(&step.units))).collect()
+    plan.steps.iter().map(|step| format!("{} {}", step.action.word(), enumerate(&step.units))).collect()
 }
 
 fn left(plan: &Plan, why: SkipReason) -> String {
-    let all = plan.leave.iter().filter(|leave| leave.why == why).map(|leave| named(&leave.units));
+    let all = plan.skipped.iter().filter(|skipped| skipped.why == why).map(|skipped| enumerate(&skipped.units));
     all.collect::<Vec<_>>().join("; ")
 }
 
@@ -154,7 +155,7 @@ fn what_a_change_of_the_file_needs() {
 fn what_runs_matters_and_not_what_systemd_has_loaded() {
     let (old, new) = (read(TWO), read(&TWO.replace("/b", "/b -x")));
     let reloaded = |situation: &mut Situation<'_>| {
-        situation.unread = false;
+        situation.needs_reload = false;
         situation.units.iter_mut().for_each(|unit| unit.loaded = unit.new.clone());
     };
     type Change = fn(&mut Situation<'_>);
@@ -163,7 +164,7 @@ fn what_runs_matters_and_not_what_systemd_has_loaded() {
         (
             "a crash after it has brought the new definition",
             |situation| {
-                situation.units[1].started = Started::From(situation.units[1].new.clone().unwrap());
+                situation.units[1].running = Running::With(situation.units[1].new.clone().unwrap());
             },
             &[],
         ),
@@ -200,7 +201,7 @@ fn what_runs_matters_and_not_what_systemd_has_loaded() {
         ),
         ("it ended well", |situation| situation.units[1].state = State::Done, &[]),
         ("it is being stopped", |situation| situation.units[1].state = State::Stopping, &[]),
-        ("from what it was started isn't known", |situation| situation.units[1].started = Started::Unknown, &[]),
+        ("from what it was started isn't known", |situation| situation.units[1].running = Running::Unknown, &[]),
         (
             "the group isn't active",
             |situation| {
@@ -215,7 +216,7 @@ fn what_runs_matters_and_not_what_systemd_has_loaded() {
         reloaded(&mut situation);
         change(&mut situation);
         for unit in &mut situation.units {
-            unit.listed = listed(&unit.member, &unit.state);
+            unit.info = info(&unit.member, &unit.state);
         }
         assert_eq!(steps(&plan(&situation)), expected, "{what}");
     }
@@ -232,16 +233,16 @@ fn inputs_and_programs() {
         situation.units.iter_mut().for_each(change);
         plan(&situation)
     };
-    let inputs = changed(&|unit| unit.inputs = vec!["/etc/x".into()]);
+    let inputs = changed(&|unit| unit.changed_inputs = vec!["/etc/x".into()]);
     assert_eq!(steps(&inputs), ["reload r", "roll w@1, @2"]);
     assert!(!inputs.daemon_reload);
     assert_eq!((left(&inputs, SkipReason::Keep), left(&inputs, SkipReason::Manual)), ("k".to_owned(), "m".to_owned()));
-    let handed = changed(&|unit| unit.handed = vec!["/etc/password".into()]);
+    let handed = changed(&|unit| unit.changed_start_files = vec!["/etc/password".into()]);
     assert_eq!(steps(&handed), ["restart r", "roll w@1, @2"], "no reload brings it");
     assert_eq!(left(&handed, SkipReason::Keep), "k");
-    let programs = changed(&|unit| unit.program = Some("/usr/bin/x".into()));
+    let programs = changed(&|unit| unit.changed_program = Some("/usr/bin/x".into()));
     assert_eq!(steps(&programs), ["restart r", "roll w@1, @2"]);
-    let rerun = changed(&|unit| unit.steps = vec!["s".into()]);
+    let rerun = changed(&|unit| unit.rerun_steps = vec!["s".into()]);
     assert_eq!(steps(&rerun), ["reload r", "roll w@1, @2"]);
 }
 
@@ -256,30 +257,30 @@ fn the_stamp_of_a_setup_step_knows_better_than_its_unit() {
     {
         let mut situation = situation(&old, &new);
         situation.units[0].loaded = situation.units[0].new.clone();
-        situation.units[0].unchanged = unchanged;
+        situation.units[0].stamp_matches = unchanged;
         assert_eq!(steps(&plan(&situation)), expected, "{unchanged:?}");
     }
     let mut situation = situation(&new, &new);
-    situation.units[0].unchanged = Some(false);
+    situation.units[0].stamp_matches = Some(false);
     assert_eq!(steps(&plan(&situation)), ["run s", "restart a"]);
 }
 
 #[test]
-fn what_a_roll_out_left_behind() {
+fn what_a_rollout_did_not_reach() {
     let (old, new) =
         (read("[process.w]\nexec = \"/w\"\ninstances = 3\n"), read("[process.w]\nexec = \"/w -x\"\ninstances = 3\n"));
     let mut situation = situation(&old, &new);
-    situation.units[0].started = Started::From(situation.units[0].new.clone().unwrap());
+    situation.units[0].running = Running::With(situation.units[0].new.clone().unwrap());
     situation.units[0].loaded = situation.units[0].new.clone();
     for unit in &mut situation.units[1..] {
-        unit.pinned = Some(7);
+        unit.pinned = Realtime::from_micros(7);
     }
     let plan = plan(&situation);
     assert_eq!(steps(&plan), ["roll w@2, @3"]);
-    assert_eq!(plan.steps[0].reasons[0], Reason::LeftBehind(7));
+    assert_eq!(plan.steps[0].reasons[0], Reason::NotReached { since: Realtime::from_micros(7).unwrap() });
     // The file was put back: the pins can go, and nothing else is to do.
     let mut back = super::fixtures::situation(&old, &old);
-    back.units[1].pinned = Some(7);
+    back.units[1].pinned = Realtime::from_micros(7);
     let plan = super::plan(&back);
     assert_eq!(steps(&plan), ["update w@2"]);
     assert!(plan.daemon_reload);
@@ -327,9 +328,9 @@ fn what_is_down_anyway_comes_first() {
 }
 
 #[test]
-fn who_is_frozen_and_touched_is_thawed() {
+fn a_frozen_unit_that_is_touched_is_thawed() {
     let (old, new) = (read(TWO), read(&TWO.replace("/b", "/b -x")));
-    for (place, expected) in [(0, &[][..]), (1, &["frozen now, and thawed first: b"])] {
+    for (place, expected) in [(0, &[][..]), (1, &["frozen, thawed first: b"])] {
         let mut situation = situation(&old, &new);
         situation.units[place].frozen = true;
         assert_eq!(plan(&situation).notes, expected, "{place}");
@@ -340,15 +341,15 @@ fn who_is_frozen_and_touched_is_thawed() {
 fn a_group_whose_file_was_removed_is_stopped() {
     let old = read(TWO);
     let mut situation = situation(&old, &old);
-    situation.meaning = None;
+    situation.group = None;
     for unit in &mut situation.units {
-        (unit.gone, unit.of, unit.new) = (true, None, None);
+        (unit.orphaned, unit.member.process, unit.new) = (true, None, None);
     }
     assert_eq!(steps(&plan(&situation)), ["stop a, b", "stop g"]);
     situation.active = false;
     situation.units.iter_mut().for_each(|unit| unit.state = State::Stopped);
     for unit in &mut situation.units {
-        unit.listed = listed(&unit.member, &unit.state);
+        unit.info = info(&unit.member, &unit.state);
     }
     assert_eq!(steps(&plan(&situation)), [""; 0]);
 }
@@ -358,9 +359,9 @@ fn what_is_down_starts_after_its_socket_was_made_anew() {
     let text = |port: u32| format!("[process.w]\nexec = \"/w\"\ninstances = 3\nlisten = \"tcp:{port}\"\n");
     let (old, new) = (read(&text(1)), read(&text(2)));
     let mut situation = situation(&old, &new);
-    for unit in situation.units.iter_mut().filter(|unit| unit.member.label == "w@1") {
+    for unit in situation.units.iter_mut().filter(|unit| unit.member.subject.label == "w@1") {
         unit.state = State::Stopped;
-        situation.interrupted = [unit.member.unit.clone()].into();
+        situation.interrupted = [unit.member.subject.unit.clone()].into();
     }
     assert_eq!(steps(&plan(&situation)), ["rebind w@2, @3", "start w@1"]);
 }
@@ -370,9 +371,9 @@ fn what_failed_by_itself_was_stopped_by_nobody() {
     let group = read(TWO);
     let mut situation = situation(&group, &group);
     situation.units[1].state = State::Failed(exit_status_1());
-    situation.units[1].listed = listed(&situation.units[1].member, &situation.units[1].state);
+    situation.units[1].info = info(&situation.units[1].member, &situation.units[1].state);
     situation.interrupted = ["g-b.service".to_owned()].into();
     let plan = plan(&situation);
     assert_eq!(steps(&plan), ["start b"]);
-    assert_eq!(plan.steps[0].reasons, [Reason::Failed("exit status 1".to_owned())]);
+    assert_eq!(plan.steps[0].reasons, [Reason::Failed { how: "exit status 1".to_owned() }]);
 }

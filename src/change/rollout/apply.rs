@@ -1,11 +1,11 @@
-//! A plan that brings new definitions: what is written down before, between and after its steps, so that it can be
-//! stopped anywhere, by whatever, and be done again.
+//! A plan that brings new definitions: what is recorded before, between and after its steps, so that it can be interrupted at
+//! any point and be applied again.
 //!
 //! ```text
-//!  intent   units that are going to be stopped and must be started again
-//!  pins     what isn't dealt with yet stays what it is           (hold)
+//!  intent   units that are going to be stopped and have to be started again
+//!  pins     units that are not reached yet keep their definition  (pinning)
 //!  daemon-reload, the steps
-//!  applied  what is in force now, and what the units were started from
+//!  applied  the files as they were applied, and what the units were started from
 //! ```
 
 use std::cell::RefCell;
@@ -27,36 +27,33 @@ use super::{Pinning, Rollout};
 /// What a plan is applied with.
 #[derive(Debug)]
 pub struct Application<'a> {
-    /// Where copse keeps things.
     pub directories: &'a Directories,
-    /// What to do.
     pub plan: &'a Plan,
-    /// From what the units run.
     pub history: &'a History,
-    /// When they were started, as [`History::origin`] takes it.
+    /// When each unit was started.
     pub started: BTreeMap<String, Monotonic>,
     /// The files that each unit is started from.
     pub inputs: BTreeMap<String, Files>,
-    /// Fingerprints of the inputs of the units that are left as they are and were started from what is there now.
+    /// Fingerprints of the inputs of the units that are up to date.
     pub current: BTreeMap<String, Prints>,
-    /// The group's files as they are applied; `None`: it has none any more.
+    /// The group's files as they are applied; `None` if they were removed.
     pub source: Option<&'a Source>,
-    /// What `"cpus"` means.
+    /// The value of `"cpus"`.
     pub cpus: u32,
     /// The last apply that was complete.
     pub before: Option<Applied>,
-    /// Not the group's files as they are, but these: `--rollback`.
+    /// The files of `--rollback`, to which the whole group is pinned.
     pub back: Option<Pin>,
 }
 
-/// Notes which units were dealt with, and tells another.
-struct Dealt<'t> {
+/// Records which units the rollout is done with, and reports to another.
+struct Recorder<'t> {
     next: &'t dyn Reporter,
     units: RefCell<BTreeSet<String>>,
     failed: RefCell<BTreeSet<String>>,
 }
 
-impl Reporter for Dealt<'_> {
+impl Reporter for Recorder<'_> {
     fn report(&self, event: &Event<'_>) {
         if let Event::Ends { subject, end, .. } = event {
             self.units.borrow_mut().insert(subject.unit.clone());
@@ -69,10 +66,10 @@ impl Reporter for Dealt<'_> {
 }
 
 impl Application<'_> {
-    /// Carries out the plan. The units that are held at their old definition afterwards: none, if it was complete.
+    /// Carries out the plan.
     ///
     /// # Errors
-    /// Why it stopped, with the units that are held.
+    /// Why it stopped, and which units stay pinned to their old definition.
     pub async fn run(&self, rollout: &Rollout<'_>) -> Result<(), (Stop, Vec<String>)> {
         let pinning = Pinning::new(
             self.directories,
@@ -82,24 +79,24 @@ impl Application<'_> {
             &self.plan.steps,
             &self.started,
         );
-        let dealt = Dealt { next: rollout.reporter, units: RefCell::default(), failed: RefCell::default() };
+        let recorder = Recorder { next: rollout.reporter, units: RefCell::default(), failed: RefCell::default() };
         let wanted = Intent::read(self.directories, &self.plan.group).unwrap_or_default().units;
         let interrupt = rollout.interrupt.clone();
-        let rollout = Rollout { pinning: Some(&pinning), reporter: &dealt, interrupt, wanted, ..*rollout };
+        let rollout = Rollout { pinning: Some(&pinning), reporter: &recorder, interrupt, wanted, ..*rollout };
         let mut taken = BTreeMap::new();
         let end = self.steps(&rollout, &pinning, &mut taken).await;
-        let dealt_with = dealt.units.take();
-        taken.retain(|unit, _| dealt_with.contains(unit));
+        let reached = recorder.units.take();
+        taken.retain(|unit, _| reached.contains(unit));
         let kept = match end {
             Ok(()) => self.complete(&rollout, &pinning, taken).await,
             Err(stop) => {
-                let failed = dealt.failed.take();
-                let kept = self.stopped(&rollout, &pinning, (&dealt_with, &failed), taken).await;
-                // Why it stopped matters more than what couldn't be noted then.
+                let failed = recorder.failed.take();
+                let kept = self.stopped(&rollout, &pinning, (&reached, &failed), taken).await;
+                // Why it stopped matters more than that something could not be recorded.
                 kept.and(Err(stop))
             }
         };
-        kept.map_err(|stop| (stop, pinning.held()))
+        kept.map_err(|stop| (stop, pinning.pinned()))
     }
 
     async fn steps(
@@ -114,7 +111,7 @@ impl Application<'_> {
         if pinned || self.plan.daemon_reload {
             rollout.systemd().reload().await?;
         }
-        // Before anything starts: what changes while it starts is found changed by the next plan.
+        // Before anything starts: a file that changes while a unit starts counts as changed for the next plan.
         let asked = Monotonic::now();
         for subject in self.plan.steps.iter().flat_map(|step| &step.units) {
             let prints = self.inputs.get(&subject.unit).map_or_else(|| Files::default().prints(), Files::prints);
@@ -123,7 +120,7 @@ impl Application<'_> {
         rollout.steps(self.plan).await
     }
 
-    /// The units that a step stops and starts again by two jobs; and those that an apply that was interrupted did.
+    /// The units that a step stops and starts again by two jobs, and those that an interrupted apply stopped.
     async fn stops_and_starts(&self, rollout: &Rollout<'_>) -> Result<BTreeSet<String>, Stop> {
         let mut units = rollout.wanted.clone();
         for step in &self.plan.steps {
@@ -137,10 +134,10 @@ impl Application<'_> {
 
     fn intend(&self, units: BTreeSet<String>) -> Result<(), Stop> {
         let written = Intent { units }.write(self.directories, &self.plan.group);
-        written.map_err(|error| Stop::State(format!("what is going to be done can't be written down: {error}")))
+        written.map_err(|error| Stop::State(format!("cannot record the intent: {error}")))
     }
 
-    /// Everything is done: nothing is held any more but by a roll-back.
+    /// Everything is done: nothing stays pinned but by a rollback.
     async fn complete(
         &self,
         rollout: &Rollout<'_>,
@@ -159,17 +156,17 @@ impl Application<'_> {
         }
     }
 
-    /// It stopped half-way: what wasn't dealt with is held, also what had been let go already.
+    /// It stopped half-way: units that were not reached are pinned again, also those that were released already.
     async fn stopped(
         &self,
         rollout: &Rollout<'_>,
         pinning: &Pinning<'_>,
-        (dealt_with, failed): (&BTreeSet<String>, &BTreeSet<String>),
+        (reached, failed): (&BTreeSet<String>, &BTreeSet<String>),
         taken: BTreeMap<String, Taken>,
     ) -> Result<(), Stop> {
-        pinning.keep(rollout.systemd(), dealt_with).await?;
+        pinning.keep(rollout.systemd(), reached).await?;
         let intent = Intent::read(self.directories, &self.plan.group).unwrap_or_default();
-        // Also what failed and isn't tried any more: nobody but the roll-out stopped that.
+        // Units that failed permanently are down because of the rollout.
         let names: Vec<&str> = intent.units.union(failed).map(String::as_str).collect();
         let down = rollout.list(&names).await?.into_iter().filter(|row| !row.is_up()).map(|row| row.name);
         self.intend(down.collect())?;
@@ -182,8 +179,7 @@ impl Application<'_> {
         }
     }
 
-    /// What is known of the units now: of those that were started, from when on that is so; of the others, what was
-    /// known.
+    /// What is recorded of the units: new records for those that were started, the former ones for the others.
     async fn units(
         &self,
         rollout: &Rollout<'_>,
@@ -205,12 +201,12 @@ impl Application<'_> {
 
     fn note(&self, applied: Applied) -> Result<(), Stop> {
         let written = applied.write(self.directories, &self.plan.group);
-        written.map_err(|error| Stop::State(format!("what was applied can't be written down: {error}")))
+        written.map_err(|error| Stop::State(format!("cannot record the apply: {error}")))
     }
 }
 
-/// Whether a unit runs a process, whose start tells when it was; a setup step, and the holder of shared directories, are
-/// run by a reload, which leaves no trace.
+/// Whether systemd keeps the time at which a unit was started. It keeps none of a reload, which runs setup steps and the
+/// owner of shared directories.
 fn is_process(steps: &[Step], unit: &str) -> bool {
     let of = |step: &&Step| step.units.iter().any(|subject| subject.unit == unit);
     unit.ends_with(".service")

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::basic::signal;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Reason;
 use crate::manager::cause::Cause;
 use crate::manager::is_refusal;

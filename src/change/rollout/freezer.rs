@@ -6,7 +6,7 @@
 
 use futures_util::future::try_join_all;
 
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Reason;
 
 use super::Rollout;
@@ -37,7 +37,7 @@ impl Rollout<'_> {
             self.reporter.report(&Event::Ends {
                 action: "thaw",
                 subject,
-                reasons: &[Reason::Asked],
+                reasons: &[Reason::Requested],
                 end: Err(Problem::Failed(failure)),
             });
         }

@@ -7,7 +7,7 @@ use std::future::pending;
 use tokio::time::Instant;
 
 use crate::basic::clock::Monotonic;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Reason;
 use crate::manager::jobs::{End, Request};
 use crate::manager::readiness::{Readiness, StartFailure};
@@ -137,12 +137,12 @@ impl Rollout<'_> {
     }
 
     fn reached(&self, action: &'static str, subject: &Subject, outcome: UnitOutcome) {
-        self.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(outcome) });
+        self.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Requested], end: Ok(outcome) });
     }
 
     fn fail(&self, action: &'static str, failure: Failure, failures: &mut Vec<Failure>) {
         let (subject, end) = (&failure.subject, Err(Problem::Failed(&failure)));
-        self.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Asked], end });
+        self.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Requested], end });
         failures.push(failure);
     }
 }

@@ -1,8 +1,8 @@
-//! Units that a roll-out hasn't come to yet are held at the definition they run with: a process that crashes meanwhile,
-//! or after the roll-out stopped half-way, must not come back with one that nobody saw working.
+//! Units that a rollout has not reached yet are pinned to the definition they run: one that crashes meanwhile, or after the
+//! rollout stopped half-way, must not be started with a definition that has not been seen working.
 //!
-//! A unit is let go right before it is dealt with; the siblings of a process's first instance when that is ready and
-//! settled, together with the first of what comes next, so that there is one daemon-reload for each process.
+//! A unit is released right before the rollout reaches it. The siblings of a process's first instance are released when that
+//! is ready and settled, together with the first unit of what comes next, so that there is one daemon-reload per process.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +23,12 @@ use super::event::Stop;
 pub struct Pinning<'h> {
     directories: &'h Directories,
     group: &'h GroupName,
-    /// The whole group, after a roll-back: what isn't held longer than that.
+    /// The pin of the whole group, after a rollback.
     all: Option<Pin>,
-    /// What each unit runs with.
+    /// From which files each unit was started, and what `"cpus"` meant then.
     runs: BTreeMap<String, (&'h Source, u32)>,
-    /// Those that are held now.
-    held: RefCell<BTreeSet<String>>,
+    /// The units that are pinned now.
+    pinned: RefCell<BTreeSet<String>>,
 }
 
 /// Whether a step brings a new definition to what runs.
@@ -55,8 +55,8 @@ pub(super) fn beginning(steps: &[Step]) -> Vec<&str> {
 }
 
 impl<'h> Pinning<'h> {
-    /// Holds all that `steps` are going to change, but for what they begin with. `started` are the moments at which the
-    /// units were started, as [`History::origin`] takes them; what isn't known can't be held.
+    /// Pins all units that `steps` change, except those that they begin with. `started` are the times at which the units were
+    /// started; a unit without one cannot be pinned.
     pub fn new(
         directories: &'h Directories,
         group: &'h GroupName,
@@ -71,20 +71,18 @@ impl<'h> Pinning<'h> {
             Some((unit.to_owned(), (origin.source, origin.cpus)))
         };
         let runs: BTreeMap<String, _> = changed.filter_map(origin).collect();
-        let mut held: BTreeSet<String> = runs.keys().cloned().collect();
+        let mut pinned: BTreeSet<String> = runs.keys().cloned().collect();
         for unit in beginning(steps) {
-            held.remove(unit);
+            pinned.remove(unit);
         }
-        Self { directories, group, all, runs, held: RefCell::new(held) }
+        Self { directories, group, all, runs, pinned: RefCell::new(pinned) }
     }
 
-    /// What is to be in force now.
     fn pins(&self) -> Pins {
         let mut pins: Vec<Pin> = Vec::new();
-        for unit in self.held.borrow().iter() {
+        for unit in self.pinned.borrow().iter() {
             let Some((source, cpus)) = self.runs.get(unit) else { continue };
-            let same = pins.iter_mut().find(|pin| pin.source == **source && pin.cpus == *cpus);
-            match same {
+            match pins.iter_mut().find(|pin| pin.source == **source && pin.cpus == *cpus) {
                 Some(Pin { units: Units::Only(units), .. }) => drop(units.insert(unit.clone())),
                 _ => pins.push(Pin {
                     source: (*source).clone(),
@@ -93,56 +91,55 @@ impl<'h> Pinning<'h> {
                 }),
             }
         }
-        // The first that has a unit counts.
+        // The first that holds a unit counts.
         pins.extend(self.all.clone());
         Pins(pins)
     }
 
-    /// Writes the pins down, for the next daemon-reload. Says whether that is needed: they aren't what was there.
+    /// Writes the pins for the next daemon-reload. Returns whether they differ from those that were there.
     ///
     /// # Errors
-    /// Where they couldn't be written.
+    /// If they cannot be written.
     pub fn write(&self) -> Result<bool, Stop> {
         let pins = self.pins();
-        // What can't be read is as if it weren't there, to the generator too.
+        // The generator ignores unreadable pins as well.
         if Pins::read(self.directories, self.group).is_ok_and(|before| before == pins) {
             return Ok(false);
         }
         pins.write(self.directories, self.group).map_err(|error| {
-            let what = format!("the units that aren't rolled yet can't be held at what they run with: {error}");
-            Stop::State(what)
+            Stop::State(format!("cannot pin the units that are not reached yet to their definitions: {error}"))
         })?;
         Ok(true)
     }
 
-    /// Lets go of `units`, with a daemon-reload where one of them was held.
+    /// Releases `units`, with a daemon-reload if one of them was pinned.
     ///
     /// # Errors
-    /// Where the pins couldn't be written, or the manager didn't reload.
+    /// If the pins cannot be written, or the manager does not reload.
     pub async fn release<'u>(&self, systemd: &Connected, units: impl IntoIterator<Item = &'u str>) -> Result<(), Stop> {
         let mut any = false;
         for unit in units {
-            any |= self.held.borrow_mut().remove(unit);
+            any |= self.pinned.borrow_mut().remove(unit);
         }
-        if any { self.obey(systemd).await } else { Ok(()) }
+        if any { self.apply(systemd).await } else { Ok(()) }
     }
 
-    /// The roll-out stopped: holds everything again that it hasn't dealt with.
+    /// The rollout stopped: pins all units again that it has not reached.
     ///
     /// # Errors
     /// As [`Pinning::release`].
-    pub async fn keep(&self, systemd: &Connected, dealt_with: &BTreeSet<String>) -> Result<(), Stop> {
-        let left = self.runs.keys().filter(|unit| !dealt_with.contains(*unit)).cloned();
-        *self.held.borrow_mut() = left.collect();
-        self.obey(systemd).await
+    pub async fn keep(&self, systemd: &Connected, reached: &BTreeSet<String>) -> Result<(), Stop> {
+        let left = self.runs.keys().filter(|unit| !reached.contains(*unit)).cloned();
+        *self.pinned.borrow_mut() = left.collect();
+        self.apply(systemd).await
     }
 
-    /// The units that are held now.
-    pub fn held(&self) -> Vec<String> {
-        self.held.borrow().iter().cloned().collect()
+    /// The units that are pinned now.
+    pub fn pinned(&self) -> Vec<String> {
+        self.pinned.borrow().iter().cloned().collect()
     }
 
-    async fn obey(&self, systemd: &Connected) -> Result<(), Stop> {
+    async fn apply(&self, systemd: &Connected) -> Result<(), Stop> {
         if self.write()? {
             systemd.reload().await?;
         }
@@ -157,7 +154,7 @@ mod tests {
     use super::*;
     use crate::basic::diagnostic::SourceFile;
     use crate::basic::scope::Scope;
-    use crate::change::observe::members::Subject;
+    use crate::change::observe::subject::Subject;
     use crate::change::plan::{Pace, Reason};
     use crate::state::history::{Overrides, Version};
 
@@ -179,13 +176,13 @@ mod tests {
     }
 
     fn step(action: Action, units: &[&str]) -> Step {
-        let subject = |unit: &&str| Subject { unit: (*unit).to_owned(), label: (*unit).to_owned() };
+        let subject = |unit: &&str| Subject::of_group((*unit).to_owned(), unit);
         let units = units.iter().map(subject).collect();
-        Step { action, units, reasons: vec![Reason::Asked], pace: Pace::default() }
+        Step { action, units, reasons: vec![Reason::Requested], pace: Pace::default() }
     }
 
     #[test]
-    fn all_but_the_first_are_held_at_what_each_of_them_runs_with() {
+    fn all_but_the_first_are_pinned_to_what_each_of_them_runs() {
         let root = tempfile::tempdir().unwrap();
         let directories = Directories::new(Scope::System, Some(root.path().into()), |_| None);
         let group = GroupName::new("g").unwrap();
@@ -198,13 +195,13 @@ mod tests {
         ];
         let started = [("w@1", 11), ("w@2", 12), ("w@3", 21), ("m", 13), ("u", 14), ("unknown", 1)];
         let started = started.map(|(unit, at)| (unit.to_owned(), Monotonic::from_micros(at).unwrap())).into();
-        let hold = Pinning::new(&directories, &group, &history, None, &steps, &started);
-        let pins = hold.pins();
+        let pinning = Pinning::new(&directories, &group, &history, None, &steps, &started);
+        let pins = pinning.pins();
         let of = |unit: &str| pins.of(unit).map(|pin| pin.source.file.text.as_str());
         assert_eq!((of("w@2"), of("w@3"), of("m")), (Some("old"), Some("older apply"), Some("old")));
         assert_eq!((of("w@1"), of("u"), of("unknown"), of("new")), (None, None, None, None));
-        assert!(hold.write().unwrap());
-        assert!(!hold.write().unwrap(), "they are there already");
+        assert!(pinning.write().unwrap());
+        assert!(!pinning.write().unwrap(), "they are there already");
         assert_eq!(Pins::read(&directories, &group).unwrap(), pins);
         assert_eq!(beginning(&steps), ["w@1"]);
         assert_eq!(beginning(&steps[2..]), ["m", "unknown"]);
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_roll_back_the_whole_group_stays_held() {
+    fn after_a_rollback_the_whole_group_stays_pinned() {
         let root = tempfile::tempdir().unwrap();
         let directories = Directories::new(Scope::System, Some(root.path().into()), |_| None);
         let group = GroupName::new("g").unwrap();
@@ -221,10 +218,10 @@ mod tests {
         let started = [("w@1", 21), ("w@2", 22)];
         let started = started.map(|(unit, at)| (unit.to_owned(), Monotonic::from_micros(at).unwrap())).into();
         let back = Pin { source: source("old"), cpus: 1, units: Units::All };
-        let hold = Pinning::new(&directories, &group, &history, Some(back.clone()), &steps, &started);
-        let of = |unit: &str| hold.pins().of(unit).map(|pin| pin.source.file.text.clone());
+        let pinning = Pinning::new(&directories, &group, &history, Some(back.clone()), &steps, &started);
+        let of = |unit: &str| pinning.pins().of(unit).map(|pin| pin.source.file.text.clone());
         assert_eq!((of("w@1"), of("w@2")), (Some("old".to_owned()), Some("bad".to_owned())));
-        hold.held.borrow_mut().clear();
-        assert_eq!(hold.pins(), Pins(vec![back]));
+        pinning.pinned.borrow_mut().clear();
+        assert_eq!(pinning.pins(), Pins(vec![back]));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::{Pace, Step};
 use crate::manager::jobs::Request;
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::basic::clock::Monotonic;
 use crate::basic::time_span;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Pace;
 use crate::manager::jobs::{End, Request};
 use crate::manager::state::JobResult;
@@ -57,7 +57,7 @@ impl Rollout<'_> {
     /// process. All of `watched` have to stay up meanwhile.
     async fn settle(&self, subject: &Subject, watched: &[&Subject]) -> Result<(), Stop> {
         let unit = name::settled(&subject.unit);
-        let probes = Subject { unit: unit.clone(), label: subject.label.clone() };
+        let probes = Subject { unit: unit.clone(), ..subject.clone() };
         self.systemd().reset_failed(std::slice::from_ref(&unit)).await?;
         let job = self.enqueue(Request::Start, &probes).await?;
         let mut watch = self.jobs.watch(units(watched));

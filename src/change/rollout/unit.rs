@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::basic::clock::Monotonic;
 use crate::basic::time_span;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::manager::jobs::{End, Job, Request};
 use crate::manager::readiness::{Readiness, StartFailure};
 use crate::manager::state::{ActiveState, JobResult, LoadState};

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use self::board::{Board, Busy};
 use super::error::Error;
@@ -16,8 +15,8 @@ use super::output::print_json;
 use crate::basic::diagnostic::one_line;
 use crate::basic::scope::Scope;
 use crate::basic::terminal::{ColorChoice, columns};
-use crate::change::observe::members::Subject;
-use crate::change::plan::json;
+use crate::change::observe::subject::Subject;
+use crate::change::plan::Reason;
 use crate::change::rollout::{Event, Failure, Problem, Reporter};
 use crate::unit::name::GroupName;
 
@@ -58,7 +57,7 @@ struct UnitReport {
     unit: String,
     name: String,
     action: &'static str,
-    reasons: Vec<Value>,
+    reasons: Vec<Reason>,
     /// The outcome, or `failed`.
     result: String,
     error: Option<String>,
@@ -206,7 +205,7 @@ impl Reporter for Progress {
                     unit: subject.unit.clone(),
                     name: subject.label.clone(),
                     action,
-                    reasons: reasons.iter().map(json::reason).collect(),
+                    reasons: reasons.to_vec(),
                     error: outcome.as_ref().err().cloned(),
                     result: outcome.unwrap_or_else(|_| "failed".to_owned()),
                     seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,

@@ -11,7 +11,8 @@ use super::selector::Selector;
 use crate::basic::diagnostic::Severity;
 use crate::basic::time_span::Span;
 use crate::change::observe::members;
-use crate::change::observe::members::{Kind, Member, Start, Subject};
+use crate::change::observe::members::{Kind, Member, Start};
+use crate::change::observe::subject::Subject;
 use crate::generator::load::{GroupOutcome, Outcome};
 use crate::manager::Connected;
 use crate::model;
@@ -93,7 +94,7 @@ impl<'o> Selection<'o> {
         if let (None, Some(last)) = (file, definition.group()) {
             restore_kinds(&mut members, last);
         }
-        members.retain(|member| selector.matches(&member.label));
+        members.retain(|member| selector.matches(&member.subject.label));
         if let Some(part) = &selector.part
             && members.is_empty()
         {
@@ -143,7 +144,7 @@ impl<'o> Selection<'o> {
 
     /// `G.target`
     pub(crate) fn target(&self) -> Subject {
-        Subject { unit: name::target(&self.group), label: self.group.to_string() }
+        Subject::of_group(name::target(&self.group), self.group.as_str())
     }
 
     /// How long a unit may take to become ready, with all its attempts; `None` for no limit.
@@ -172,7 +173,7 @@ impl<'o> Selection<'o> {
 
     /// The members for which `filter` is true, in their order.
     pub(crate) fn subjects(&self, filter: impl Fn(&Member) -> bool) -> Vec<Subject> {
-        self.members.iter().filter(|member| filter(member)).map(Member::subject).collect()
+        self.members.iter().filter(|member| filter(member)).map(|member| member.subject.clone()).collect()
     }
 
     /// Whether the group is not ready without this unit: a setup step, a socket, or an essential process.
@@ -190,7 +191,7 @@ impl<'o> Selection<'o> {
 fn restore_kinds(members: &mut [Member], last: &Group) {
     let defined = members::members(last);
     for member in members {
-        if let Some(last) = defined.iter().find(|last| last.unit == member.unit) {
+        if let Some(last) = defined.iter().find(|last| last.unit() == member.unit()) {
             (member.kind, member.start) = (last.kind, last.start);
         }
     }
@@ -203,10 +204,10 @@ fn manual_instance(group: &Group, part: &str) -> Option<Member> {
     let definition = group.processes.get(&process)?;
     let manual = definition.start == model::Start::Manual && definition.instances.is_some();
     manual.then(|| Member {
-        unit: name::instance(&group.name, &process, &instance),
-        label: part.to_owned(),
+        subject: Subject::new(group.name.as_str(), &name::instance(&group.name, &process, &instance)),
         kind: Kind::Process,
         start: Start::Manual,
+        process: Some(process),
         defined: true,
     })
 }

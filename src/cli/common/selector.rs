@@ -1,6 +1,6 @@
 //! The names that commands take: of a group, a process, an instance of a process, or a unit.
 
-use crate::change::observe::members;
+use crate::change::observe::subject::Subject;
 use crate::generate;
 use crate::generator::load::GroupOutcome;
 
@@ -27,7 +27,7 @@ impl Selector {
         }
         let unit_of = |group: &str| Self {
             group: group.to_owned(),
-            part: Some(members::label(group, text).trim_end_matches('@').to_owned()),
+            part: Some(Subject::new(group, text).label.trim_end_matches('@').to_owned()),
         };
         let service = format!("{text}.service");
         let generates_it = |outcome: &&GroupOutcome| {

@@ -13,7 +13,7 @@ use super::progress::{Details, Progress};
 use super::selection::Selection;
 use crate::basic::scope::Scope;
 use crate::basic::terminal::ColorChoice;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::{Action, Pace, Plan, Reason, Step};
 use crate::change::rollout::journal::JournalReporter;
 use crate::change::rollout::{Event, Interrupt, Rollout, Stop, UnitOutcome, journal};
@@ -187,15 +187,15 @@ pub(crate) fn requested(group: &GroupName, steps: impl IntoIterator<Item = (Acti
     let steps = steps.into_iter().filter(|(_, units)| !units.is_empty()).map(|(action, units)| Step {
         action,
         units,
-        reasons: vec![Reason::Asked],
+        reasons: vec![Reason::Requested],
         pace: Pace::default(),
     });
-    Plan::asked(group.clone(), steps.collect(), Vec::new())
+    Plan::requested(group.clone(), steps.collect(), Vec::new())
 }
 
 /// Reports that an action which is no job of systemd's succeeded.
 pub(crate) fn report_done(rollout: &Rollout<'_>, action: &'static str, subject: &Subject, reached: UnitOutcome) {
-    rollout.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Asked], end: Ok(reached) });
+    rollout.reporter.report(&Event::Ends { action, subject, reasons: &[Reason::Requested], end: Ok(reached) });
 }
 
 /// Runs `work` with a connection to the service manager.

@@ -5,7 +5,8 @@ use clap::Args;
 use super::process::{Change, Process};
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
-use crate::change::observe::members::{Kind, Member, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Action;
 use crate::cli::common::args::Processes;
 use crate::cli::common::error::Error;
@@ -124,14 +125,14 @@ impl Request {
         let selector = Selector { group: group.to_string(), part: Some(name.to_string()) };
         let timed = matches!(process.start, Start::Timed(_));
         let mut members = members::all_members(group.as_str(), Some(&change.group), &loaded);
-        members.retain(|member| selector.matches(&member.label) && !(timed && member.kind == Kind::Process));
-        let up = session.up(members.iter().map(Member::subject).collect()).await?;
+        members.retain(|member| selector.matches(&member.subject.label) && !(timed && member.kind == Kind::Process));
+        let up = session.up(members.iter().map(|member| member.subject.clone()).collect()).await?;
         if self.is_hold() {
             return Ok(up);
         }
         let active = session.systemd().list(&[&target]).await?.first().is_some_and(UnitInfo::is_up);
         let startable = active && process.start != Start::Manual;
-        let defined = members.iter().filter(|member| startable && member.defined).map(Member::subject);
+        let defined = members.iter().filter(|member| startable && member.defined).map(|member| member.subject.clone());
         Ok(defined.filter(|subject| !up.contains(subject)).collect())
     }
 }

@@ -5,7 +5,8 @@ use clap::Args;
 use super::process::{Change, Process};
 use crate::basic::scope::Scope;
 use crate::change::observe::members;
-use crate::change::observe::members::{Kind, Member, Subject};
+use crate::change::observe::members::{Kind, Member, all_members};
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Action;
 use crate::cli::common::args::Json;
 use crate::cli::common::error::Error;
@@ -102,8 +103,7 @@ impl Scale {
         let wanted: Vec<String> = session.systemd().unit_property(&target, "Wants").await?;
         let loaded: Vec<String> = session.systemd().unit_property(&target, "ConsistsOf").await?;
         let active = session.systemd().list(&[&target]).await?.first().is_some_and(UnitInfo::is_up);
-        let mut members = current(session, group).map(members::members).unwrap_or_default();
-        members::with_found(&mut members, group.as_str(), None, &loaded);
+        let members = all_members(group.as_str(), current(session, group), &loaded);
         change.commit(session).await?;
         let Difference { stop, start } = difference(group, name, &members, &change.group, &wanted, active);
         let stop = session.up(stop).await?;
@@ -150,26 +150,34 @@ fn difference(
 ) -> Difference {
     let stem = name::stem(group, process);
     let is_of_process = |member: &&Member| {
-        let rest = member.unit.strip_prefix(stem.as_str());
+        let rest = member.unit().strip_prefix(stem.as_str());
         rest.is_some_and(|rest| rest.starts_with(['@', '.']))
-            || member.label.strip_prefix(process.as_str()).is_some_and(|rest| {
+            || member.subject.label.strip_prefix(process.as_str()).is_some_and(|rest| {
                 // A socket with a name: `P-NAME.socket`, `P-NAME@I.socket`.
-                rest.starts_with('-') && member.unit.ends_with(".socket")
+                rest.starts_with('-') && member.unit().ends_with(".socket")
             })
     };
     let definition = after.processes.get(process);
     let defined = members::members(after);
-    let stays = |member: &Member| defined.iter().any(|other| other.unit == member.unit);
+    let stays = |member: &Member| defined.iter().any(|other| other.unit() == member.unit());
     let is_numbered = |member: &Member| {
-        let instance = member.unit.split_once('@').and_then(|(_, rest)| rest.rsplit_once('.'));
+        let instance = member.unit().split_once('@').and_then(|(_, rest)| rest.rsplit_once('.'));
         instance.is_none_or(|(instance, _)| is_number(instance))
     };
     let manual = definition.is_some_and(|process| process.start == Start::Manual);
     let stop = members.iter().filter(is_of_process);
-    let stop = stop.filter(|member| !manual && !stays(member) && is_numbered(member)).map(Member::subject).collect();
+    let stop = stop
+        .filter(|member| !manual && !stays(member) && is_numbered(member))
+        .map(|member| member.subject.clone())
+        .collect();
     let awaited = definition.is_some_and(model::Process::is_awaited);
-    let new = |member: &&Member| member.kind == Kind::Process && !wanted.contains(&member.unit);
-    let start = defined.iter().filter(|_| active && awaited).filter(is_of_process).filter(new).map(Member::subject);
+    let new = |member: &&Member| member.kind == Kind::Process && !wanted.iter().any(|unit| unit == member.unit());
+    let start = defined
+        .iter()
+        .filter(|_| active && awaited)
+        .filter(is_of_process)
+        .filter(new)
+        .map(|member| member.subject.clone());
     Difference { stop, start: start.collect() }
 }
 
@@ -191,14 +199,14 @@ mod tests {
     }
 
     fn found(unit: &str) -> Member {
-        let label = members::label("g", unit);
-        Member { unit: unit.to_owned(), label, kind: Kind::Process, start: members::Start::Auto, defined: false }
+        let subject = Subject::new("g", unit);
+        Member { subject, kind: Kind::Process, start: members::Start::Auto, process: None, defined: false }
     }
 
     fn units(before: &Group, more: &[&str], after: &Group, up: bool) -> (Vec<String>, Vec<String>) {
         let (group, process) = (GroupName::new("g").unwrap(), ProcessName::new("w").unwrap());
         let mut members = members::members(before);
-        let wanted: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
+        let wanted: Vec<String> = members.iter().map(|member| member.unit().to_owned()).collect();
         members.extend(more.iter().map(|unit| found(unit)));
         let Difference { stop, start } = difference(&group, &process, &members, after, &wanted, up);
         let names = |subjects: Vec<Subject>| subjects.into_iter().map(|subject| subject.unit).collect();

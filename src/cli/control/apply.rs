@@ -9,9 +9,9 @@ use super::pace::Pace;
 use crate::basic::os_error::reason;
 use crate::basic::scope::{Directories, Scope};
 use crate::basic::terminal::ColorChoice;
-use crate::change::observe;
-use crate::change::observe::members::label;
-use crate::change::observe::{Notes, Seen};
+use crate::change::observe::live::LiveGroup;
+use crate::change::observe::subject::Subject;
+use crate::change::observe::{Observer, ROLLED_BACK, live, started_at};
 use crate::change::plan;
 use crate::change::plan::{Plan, Reason, json, render};
 use crate::change::rollout::apply::Application;
@@ -148,12 +148,13 @@ impl Apply {
 
     async fn apply(&self, target: &Target<'_>) -> Result<Exit, Error> {
         let (session, group) = (target.session, &target.group);
-        let Some(seen) = observe::see(session.systemd(), group, target.definition()).await? else {
+        let live = live::groups(session.systemd(), &[(group, target.definition())]).await?;
+        let Some(live) = live.into_iter().next().flatten() else {
             return Err(Error::no_such_group(format_args!("there is no group `{group}`")));
         };
         let context = groups::context(session.scope);
-        let notes = Notes::read(&target.directories, context);
-        let mut plan = observe::situation(&notes, group, target.files.as_ref(), &seen, plan::plan);
+        let observer = Observer::read(&target.directories, context);
+        let mut plan = plan::plan(&observer.situation(group, target.files.as_ref(), &live));
         self.pace.set(&mut plan);
         if self.rollback && target.rollback.is_none() && plan.is_empty() && !target.is_rolled_back() {
             session.progress.note(&target.nothing_to_roll_back());
@@ -163,7 +164,7 @@ impl Apply {
         }
         if target.rollback.is_none() {
             // This apply ends the rollback.
-            for note in plan.notes.iter_mut().filter(|note| *note == observe::ROLLED_BACK) {
+            for note in plan.notes.iter_mut().filter(|note| *note == ROLLED_BACK) {
                 *note = "the group was rolled back; this apply returns it to the current files".to_owned();
             }
         }
@@ -171,7 +172,7 @@ impl Apply {
             session.progress.note_lines(&render::render(&plan, false, output::style(ColorChoice::Auto, session.scope)));
         }
         session.progress.expect(plan.steps.iter().flat_map(|step| &step.units));
-        let application = target.application(&plan, &notes, &seen, context.cpus);
+        let application = target.application(&plan, &observer, &live, context.cpus);
         let limit = target.definition().and_then(|group| group.timeout_start.value.finite());
         let end = session.rollout(group, limit, async |rollout| Ok(application.run(rollout).await)).await?;
         let pinned = end.as_ref().err().map(|(_, pinned)| pinned.as_slice()).unwrap_or_default();
@@ -196,7 +197,7 @@ impl Apply {
             Stop::Manager(error) if !is_refusal(error) => answer(error),
             _ => return stop.into(),
         };
-        let labels: Vec<String> = pinned.iter().map(|unit| label(group.as_str(), unit)).collect();
+        let labels: Vec<String> = pinned.iter().map(|unit| Subject::new(group.as_str(), unit).label).collect();
         let pinned = match labels.is_empty() {
             true => String::new(),
             false => format!("; pinned to the definition they run: {}", labels.join(", ")),
@@ -279,24 +280,31 @@ impl Target<'_> {
         Ok(true)
     }
 
-    fn application<'a>(&'a self, plan: &'a Plan, notes: &Notes<'_>, seen: &Seen, cpus: u32) -> Application<'a> {
+    fn application<'a>(
+        &'a self,
+        plan: &'a Plan,
+        observer: &Observer<'_>,
+        live: &LiveGroup,
+        cpus: u32,
+    ) -> Application<'a> {
         let applied = self.last_apply.as_ref();
         let applied_at = |unit: &str| applied.and_then(|applied| applied.units.get(unit)?.at);
         let (mut started, mut inputs) = (BTreeMap::new(), BTreeMap::new());
-        for member in &seen.members {
-            let unit = &member.unit;
-            if let Some(properties) = seen.properties.get(unit) {
-                let at = observe::started_at(member.kind, properties).max(applied_at(unit));
-                started.extend(at.map(|at| (unit.clone(), at)));
+        for member in &live.members {
+            let unit = member.unit();
+            if let Some(properties) = live.properties.get(unit) {
+                let at = started_at(member.kind, properties).max(applied_at(unit));
+                started.extend(at.map(|at| (unit.to_owned(), at)));
             }
-            let files = self.definition().map(|group| notes.inputs(group, unit)).unwrap_or_default();
+            let files = self.definition().map(|group| observer.inputs(group, member)).unwrap_or_default();
             if !files.is_empty() {
-                inputs.insert(unit.clone(), files);
+                inputs.insert(unit.to_owned(), files);
             }
         }
         // Units whose inputs did not change were started with the inputs as they are.
-        let changed = plan.leave.iter().filter(|skipped| skipped.reasons.iter().any(is_about_inputs));
-        let changed: Vec<&str> = changed.flat_map(|leave| &leave.units).map(|subject| subject.unit.as_str()).collect();
+        let changed = plan.skipped.iter().filter(|skipped| skipped.reasons.iter().any(is_about_inputs));
+        let changed: Vec<&str> =
+            changed.flat_map(|skipped| &skipped.units).map(|subject| subject.unit.as_str()).collect();
         let current = inputs.iter().filter(|(unit, _)| !changed.contains(&unit.as_str()));
         let current = current.map(|(unit, files)| (unit.clone(), files.prints())).collect();
         Application {
@@ -315,5 +323,5 @@ impl Target<'_> {
 }
 
 fn is_about_inputs(reason: &Reason) -> bool {
-    matches!(reason, Reason::Input(_) | Reason::Inputs)
+    matches!(reason, Reason::Input { .. } | Reason::Inputs)
 }

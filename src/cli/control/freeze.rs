@@ -3,7 +3,8 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::observe::members::{Kind, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::subject::Subject;
 use crate::change::rollout::{Event, UnitOutcome};
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
@@ -48,7 +49,7 @@ impl Execute for Thaw {
 }
 
 async fn change(session: &Session, selection: &Selection<'_>, freeze: bool) -> Result<Exit, Error> {
-    let services = selection.subjects(|member| member.kind == Kind::Process && member.unit.ends_with(".service"));
+    let services = selection.subjects(|member| member.kind == Kind::Process && member.unit().ends_with(".service"));
     let running = session.unmasked(&selection.group, running(session, services).await?).await?;
     if running.is_empty() {
         return Err(selection.nothing_runs());

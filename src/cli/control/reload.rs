@@ -3,7 +3,8 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::observe::members::{Kind, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Action;
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::observe::members::Subject;
+use crate::change::observe::subject::Subject;
 use crate::change::rollout::{Stop, UnitOutcome};
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
@@ -33,7 +33,7 @@ async fn reset(session: &Session, selection: &Selection<'_>) -> Result<Exit, Err
     if selection.part.is_none() {
         // The gate; and the unit that reported an invalid group file, which nothing starts once that is repaired.
         let own = ["ready", "invalid"].map(|kind| name::own(kind, &selection.group));
-        subjects.extend(own.map(|unit| Subject { label: unit.clone(), unit }));
+        subjects.extend(own.map(|unit| Subject::of_group(unit.clone(), &unit)));
     }
     session.progress.expect(&subjects);
     let rows = session.list(subjects).await?;

@@ -51,19 +51,19 @@ impl Restart {
         let states = states(session, selection).await?;
         let mut plan = restart::restart(&selection.group, selection.part.as_deref(), selection.definition(), &states);
         self.pace.set(&mut plan);
-        if plan.steps.is_empty() && plan.leave.is_empty() {
+        if plan.steps.is_empty() && plan.skipped.is_empty() {
             return Err(Error::failed(format_args!("`{}` has no process to restart", selection.label())));
         }
         session.carry_out(&plan, selection.limit()).await?;
         show_skipped(session, selection, &plan);
         // Masked units of a whole group are skipped. If they are named, the exit status shows it.
-        let masked = plan.steps.is_empty() && plan.leave.iter().all(|skipped| skipped.why == SkipReason::Masked);
+        let masked = plan.steps.is_empty() && plan.skipped.iter().all(|skipped| skipped.why == SkipReason::Masked);
         Ok(if masked && selection.part.is_some() { Exit::Failed } else { Exit::Done })
     }
 }
 
 async fn states(session: &Session, selection: &Selection<'_>) -> zbus::Result<Vec<(Member, State)>> {
-    let units: Vec<String> = selection.members.iter().map(|member| member.unit.clone()).collect();
+    let units: Vec<String> = selection.members.iter().map(|member| member.unit().to_owned()).collect();
     let properties = session.systemd().properties_of(&units).await?;
     let rows = session.list(selection.subjects(|_| true)).await?;
     let states = selection.members.iter().zip(rows).zip(properties).map(|((member, (_, row)), properties)| {
@@ -76,16 +76,16 @@ async fn states(session: &Session, selection: &Selection<'_>) -> zbus::Result<Ve
 
 /// Shows the units that the caller may have expected to restart.
 fn show_skipped(session: &Session, selection: &Selection<'_>, plan: &Plan) {
-    for skipped in &plan.leave {
+    for skipped in &plan.skipped {
         let labels: Vec<String> =
             skipped.units.iter().map(|subject| format!("{}/{}", selection.group, subject.label)).collect();
         let names = labels.join(" ");
         let why = match skipped.why {
             SkipReason::Stopped => format!("is inactive, not restarted; `copse start {names}` starts it"),
             SkipReason::Masked => "is masked".to_owned(),
-            SkipReason::InMotion => "is stopping".to_owned(),
-            SkipReason::Done => "has exited, not restarted".to_owned(),
-            SkipReason::Timed => "is not restarted, its timer starts it".to_owned(),
+            SkipReason::Busy => "is stopping".to_owned(),
+            SkipReason::Exited => "has exited, not restarted".to_owned(),
+            SkipReason::Scheduled => "is not restarted, its timer starts it".to_owned(),
             _ => continue,
         };
         session.progress.note(&format!("{} {why}", labels.join(", ")));

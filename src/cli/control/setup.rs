@@ -8,7 +8,8 @@ use clap::Args;
 
 use crate::basic::atomic_file;
 use crate::basic::scope::{NOTIFY_PROGRAM, Scope};
-use crate::change::observe::members::{Kind, Subject};
+use crate::change::observe::members::Kind;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Action;
 use crate::cli::common::args::Json;
 use crate::cli::common::error::Error;

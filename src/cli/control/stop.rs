@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use clap::Args;
 
 use crate::basic::scope::Scope;
-use crate::change::observe::members;
 use crate::change::observe::members::Kind;
+use crate::change::observe::subject::Subject;
 use crate::change::plan::Action;
 use crate::cli::common::args::Units;
 use crate::cli::common::error::Error;
@@ -41,7 +41,7 @@ async fn stop_part(session: &Session, selection: &Selection<'_>) -> Result<Exit,
     }
     session.carry_out(&requested(&selection.group, [(Action::Stop, up)]), selection.limit()).await?;
     for socket in open_sockets(session, selection).await? {
-        let socket = members::label(selection.group.as_str(), &socket);
+        let socket = Subject::new(selection.group.as_str(), &socket).label;
         session.progress.note(&format!("{socket} is still listening: a connection starts {} again", selection.label()));
     }
     Ok(Exit::Done)
@@ -53,7 +53,7 @@ async fn open_sockets(session: &Session, selection: &Selection<'_>) -> zbus::Res
     let systemd = session.systemd();
     let mut open = BTreeSet::new();
     for member in selection.members.iter().filter(|member| member.kind == Kind::Process) {
-        let triggers: Vec<String> = systemd.unit_property(&member.unit, "TriggeredBy").await?;
+        let triggers: Vec<String> = systemd.unit_property(member.unit(), "TriggeredBy").await?;
         for socket in triggers.into_iter().filter(|unit| unit.ends_with(".socket")) {
             let starts: Vec<String> = systemd.unit_property(&socket, "Triggers").await?;
             let names: Vec<&str> = starts.iter().chain([&socket]).map(String::as_str).collect();

@@ -74,8 +74,8 @@ fn of_group(group: &Group, named: &Selector) -> Vec<String> {
     if named.part.is_some() {
         let mut units: Vec<String> = members::members(group)
             .into_iter()
-            .filter(|member| named.matches(&member.label))
-            .map(|member| if named.is_instance() { member.unit } else { file_of(group, member.unit) })
+            .filter(|member| named.matches(&member.subject.label))
+            .map(|member| if named.is_instance() { member.unit().to_owned() } else { file_of(group, member.unit()) })
             .collect();
         units.dedup();
         return units;
@@ -87,10 +87,10 @@ fn of_group(group: &Group, named: &Selector) -> Vec<String> {
     units
 }
 
-fn file_of(group: &Group, unit: String) -> String {
-    match name::template_of(&unit) {
-        Some(template) if !has_own_file(group, &unit) => template,
-        _ => unit,
+fn file_of(group: &Group, unit: &str) -> String {
+    match name::template_of(unit) {
+        Some(template) if !has_own_file(group, unit) => template,
+        _ => unit.to_owned(),
     }
 }
 

@@ -149,10 +149,10 @@ fn members(current: &OsStr) -> Vec<CompletionCandidate> {
         let Some(group) = outcome.group.as_ref().filter(|_| typed.starts_with(outcome.name.as_str())) else {
             continue;
         };
-        for member in members::members(group).into_iter().filter(|member| !member.label.contains('.')) {
-            let label = match member.label.split_once('@') {
+        for member in members::members(group).into_iter().filter(|member| !member.subject.label.contains('.')) {
+            let label = match member.subject.label.split_once('@') {
                 Some((process, _)) if !typed.contains('@') => process,
-                _ => &member.label,
+                _ => &member.subject.label,
             };
             let between = if typed.starts_with(&format!("{}-", group.name)) { '-' } else { '/' };
             names.push(format!("{}{between}{label}", group.name));

@@ -126,7 +126,7 @@ fn members(scope: Scope, selector: &Selector, outcome: &Outcome) -> Result<Vec<M
     let loaded = with_manager(scope, async |systemd| Ok(systemd.properties_of(&[target]).await?));
     let loaded: Vec<String> = loaded.into_iter().flatten().flat_map(|properties| properties.consists_of).collect();
     let mut members = members::all_members(&selector.group, group, &loaded);
-    members.retain(|member| selector.matches(&member.label));
+    members.retain(|member| selector.matches(&member.subject.label));
     let is_process = |part: &str| {
         // The instance need not be in the file.
         let process = part.split('@').next().unwrap_or_default();

@@ -1,10 +1,12 @@
 //! `copse plan`: what `copse apply` would do.
 
+use std::collections::HashMap;
+
 use clap::Args;
 
 use crate::basic::scope::Scope;
 use crate::change;
-use crate::change::observe::Notes;
+use crate::change::observe::Observer;
 use crate::change::plan;
 use crate::change::plan::{json, render};
 use crate::cli::common::args::{Color, Json};
@@ -16,6 +18,8 @@ use crate::cli::common::output;
 use crate::cli::common::report::{Format, Report};
 use crate::cli::common::selector::Selector;
 use crate::cli::common::session::with_manager;
+use crate::generator::load::GroupOutcome;
+use crate::unit::name::GroupName;
 
 /// Show what `copse apply` would do, unit by unit, and why.
 ///
@@ -48,10 +52,15 @@ impl Execute for Plan {
         with_manager(scope, async |systemd| {
             let (directories, outcome) = groups::load(scope);
             let groups = groups::select(&self.groups, &systemd, scope, &outcome).await?;
-            let notes = Notes::read(&directories, groups::context(scope));
+            let observer = Observer::read(&directories, groups::context(scope));
+            let files: HashMap<&GroupName, &GroupOutcome> =
+                outcome.groups.iter().map(|file| (&file.name, file)).collect();
+            let groups: Vec<_> = groups.iter().map(|group| (group, files.get(group).copied())).collect();
+            let is_invalid = |file: &Option<&GroupOutcome>| file.is_some_and(|file| file.group.is_none());
+            let plannable: Vec<_> = groups.iter().copied().filter(|(_, file)| !is_invalid(file)).collect();
+            let mut plans = change::plans(&systemd, &observer, &plannable).await?.into_iter();
             let (mut texts, mut exit) = (Vec::new(), Exit::Done);
-            for group in &groups {
-                let file = outcome.groups.iter().find(|file| file.name == *group);
+            for &(group, file) in &groups {
                 if let Some(invalid) = file.filter(|file| file.group.is_none()) {
                     let errors =
                         groups::report_invalid(invalid, &Report { format: Format::Auto, color: self.color.color });
@@ -59,7 +68,7 @@ impl Execute for Plan {
                     exit = exit.worse(Exit::Invalid);
                     continue;
                 }
-                let end = match change::plan(&systemd, &notes, group, file).await? {
+                let end = match plans.next().flatten() {
                     Some(plan) => {
                         texts.push(self.text(&plan, scope));
                         if self.exit_code && !plan.is_empty() { Exit::Pending } else { Exit::Done }

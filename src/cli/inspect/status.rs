@@ -11,7 +11,7 @@ use clap::Args;
 use self::read::Group;
 use crate::basic::scope::Scope;
 use crate::basic::terminal::TerminalStyle;
-use crate::change::observe::Notes;
+use crate::change::observe::Observer;
 use crate::cli::common::args::{Color, Json};
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
@@ -93,12 +93,14 @@ impl Execute for List {
 /// The status of all that `names` select, and the exit status.
 async fn collect(names: &[String], scope: Scope, systemd: &Connected) -> Result<(Vec<Shown>, Exit), Error> {
     let (directories, outcome) = load(scope);
-    let notes = Notes::read(&directories, context(scope));
+    let observer = Observer::read(&directories, context(scope));
     let (mut shown, mut exit) = (Vec::new(), Exit::Done);
     for name in names {
         let selector = Selector::new(name, &outcome.groups);
         let status = match GroupName::new(&selector.group) {
-            Some(name) => Group::new(scope, &name, &outcome).status(systemd, &directories, &notes, &selector).await?,
+            Some(name) => {
+                Group::new(scope, &name, &outcome).status(systemd, &directories, &observer, &selector).await?
+            }
             None => None,
         };
         exit = exit.worse(match &status {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::basic::scope::Scope;
 use crate::basic::time_span;
 use crate::change::observe::members::Member;
-use crate::change::observe::state::{State, Whole};
+use crate::change::observe::state::{GroupState, State};
 use crate::change::rollout::interrupt::within;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
@@ -20,8 +20,7 @@ use crate::cli::common::session::{Access, Session, for_each};
 use crate::manager::properties::Properties;
 use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
-use crate::status;
-use crate::status::{Row, Verdict};
+use crate::status::{Row, Verdict, verdict, verdict_of_part};
 use crate::unit::name;
 
 /// Wait until groups, or parts of groups, are neither starting nor stopping.
@@ -49,10 +48,11 @@ impl Execute for Wait {
 
 async fn wait(session: &Session, selection: &Selection<'_>, deadline: Option<Instant>) -> Result<Exit, Error> {
     let of_group = [selection.target().unit, name::own("ready", &selection.group), name::failed(&selection.group)];
-    let mut watch = session.jobs.watch(selection.members.iter().map(|member| &member.unit).chain(&of_group));
+    let mut watch =
+        session.jobs.watch(selection.members.iter().map(Member::unit).chain(of_group.iter().map(String::as_str)));
     let mut last = (Verdict::Starting, None);
     let waiting = watch.until(async |infos| {
-        last = verdict(session, selection, infos).await?;
+        last = current(session, selection, infos).await?;
         Ok(is_final(last.0).then_some(()))
     });
     within(deadline, session.interrupt.once(), waiting).await?;
@@ -70,7 +70,7 @@ fn is_final(verdict: Verdict) -> bool {
 
 /// The verdict of `copse status`, but an automatic restart counts as starting. `infos`: the members, then the group's
 /// target, gate and failure mark.
-async fn verdict(
+async fn current(
     session: &Session,
     selection: &Selection<'_>,
     infos: &[UnitInfo],
@@ -86,10 +86,10 @@ async fn verdict(
     let rows: Vec<Row> = selection.members.iter().zip(members).map(row).collect();
     let (verdict, reason) = match (&selection.part, of_group) {
         (None, [target, gate, mark]) => {
-            let (target, gate, gave_up) = (target.clone(), gate.clone(), mark.is_up());
-            status::judge(&Whole { target, gate, waits_for: String::new(), gave_up }, &rows)
+            let (target, gate, failed) = (target.clone(), gate.clone(), mark.is_up());
+            verdict(&GroupState { target, gate, waits_for: String::new(), failed }, &rows)
         }
-        _ => status::judge_part(&rows),
+        _ => (verdict_of_part(&rows), None),
     };
     let restarting = verdict == Verdict::Degraded && rows.iter().any(|row| row.state == State::Restarting);
     Ok((if restarting { Verdict::Starting } else { verdict }, reason))

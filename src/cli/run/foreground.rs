@@ -201,7 +201,7 @@ impl Front {
         let mut news = Vec::new();
         for (unit, row) in self.watched.iter_mut().zip(rows) {
             if let Some(text) = unit.see(row.clone(), found.remove(&*row.name)) {
-                news.push((unit.member.label.clone(), text));
+                news.push((unit.member.subject.label.clone(), text));
             }
         }
         for (label, text) in news {
@@ -228,18 +228,18 @@ impl Front {
 
     /// Nothing of it runs, or is going to.
     fn is_down(&self) -> bool {
-        self.watched.iter().all(|unit| unit.listed.is_down())
+        self.watched.iter().all(|unit| unit.info.is_down())
     }
 
     /// Follows the units, the target last.
     fn watch(&self) -> Watch {
-        let members = self.watched.iter().map(|unit| unit.member.unit.as_str());
+        let members = self.watched.iter().map(|unit| unit.member.unit());
         self.jobs.watch(members.chain([self.target.as_str()]))
     }
 }
 
 fn watched(group: &Group, member: Member) -> Watched {
-    let process = member.label.split(['@', '.']).next().unwrap_or_default();
+    let process = member.subject.label.split(['@', '.']).next().unwrap_or_default();
     let found = group.processes.iter().find(|(name, _)| name.as_str() == process);
     let essential = found.is_none_or(|(_, process)| process.service.essential);
     Watched::new(member, essential)

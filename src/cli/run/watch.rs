@@ -15,7 +15,7 @@ pub(super) struct Watched {
     /// The run is over when it failed.
     pub(super) essential: bool,
     /// The last look at it.
-    pub(super) listed: UnitInfo,
+    pub(super) info: UnitInfo,
     pub(super) properties: Option<Properties>,
     /// What that meant.
     pub(super) state: State,
@@ -47,33 +47,33 @@ pub(super) enum Begun {
 
 impl Watched {
     pub(super) fn new(member: Member, essential: bool) -> Self {
-        let listed = UnitInfo { load: LoadState::Loaded, ..UnitInfo::absent(&member.unit) };
-        let state = State::of(&member, &listed, None);
-        Self { member, essential, listed, properties: None, state }
+        let info = UnitInfo { load: LoadState::Loaded, ..UnitInfo::absent(member.unit()) };
+        let state = State::of(&member, &info, None);
+        Self { member, essential, info, properties: None, state }
     }
 
     /// Whether its row alone doesn't tell what became of it.
     pub(super) fn asks_for_details(&self, now: &UnitInfo) -> bool {
         // One that starts and ends between two looks has the same row both times.
-        *now != self.listed || now.active == ActiveState::Inactive && now.job.is_none()
+        *now != self.info || now.active == ActiveState::Inactive && now.job.is_none()
     }
 
     /// Takes a look in; gives what is to be said of it.
-    pub(super) fn see(&mut self, listed: UnitInfo, properties: Option<Properties>) -> Option<String> {
+    pub(super) fn see(&mut self, info: UnitInfo, properties: Option<Properties>) -> Option<String> {
         let restarts =
             |properties: &Option<Properties>| properties.as_ref().map_or(0, |properties| properties.restarts);
         let properties = properties.or_else(|| self.properties.take());
-        let state = State::of(&self.member, &listed, properties.as_ref());
+        let state = State::of(&self.member, &info, properties.as_ref());
         let again = state == State::Restarting && restarts(&properties) != restarts(&self.properties);
         let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, properties.as_ref()));
-        (self.listed, self.properties, self.state) = (listed, properties, state);
+        (self.info, self.properties, self.state) = (info, properties, state);
         news.flatten()
     }
 
     /// A process or step that is over, or never was.
     fn is_over(&self) -> bool {
         match self.state {
-            State::Up => self.listed.sub == SubState::Exited,
+            State::Up => self.info.sub == SubState::Exited,
             State::Idle => self.member.start != Start::Timed,
             State::Starting | State::Restarting | State::Stopping => false,
             _ => true,
@@ -120,7 +120,7 @@ pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: b
     let first = units.iter().filter(counts).filter(|unit| failed(unit) || done(unit)).min_by_key(|unit| unit.ended());
     if let Some(unit) = first {
         let status = if unit.state == State::Done { 0 } else { status(unit.properties.as_ref()) };
-        return Some(End::Of(unit.member.label.clone(), status));
+        return Some(End::Of(unit.member.subject.label.clone(), status));
     }
     if begun == Begun::Starting {
         return None;
@@ -146,15 +146,17 @@ fn status(properties: Option<&Properties>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::observe::subject::Subject;
     use crate::manager::properties::Times;
     use crate::manager::state::JobType;
 
     fn unit(label: &str, kind: Kind, start: Start) -> Watched {
-        let member = Member { unit: format!("g-{label}.service"), label: label.to_owned(), kind, start, defined: true };
+        let subject = Subject::new("g", &format!("g-{label}.service"));
+        let member = Member { subject, kind, start, process: None, defined: true };
         Watched::new(member, start == Start::Auto)
     }
 
-    fn listed(states: &str) -> UnitInfo {
+    fn info(states: &str) -> UnitInfo {
         let mut words = states.split(' ');
         let mut next = || words.next().unwrap_or_default();
         let (active, sub) = (next().into(), next().into());
@@ -201,11 +203,7 @@ mod tests {
         ] {
             let mut unit = unit("a", kind, Start::Auto);
             for (states, properties, expected) in steps {
-                assert_eq!(
-                    unit.see(listed(states), Some(properties.clone())).as_deref(),
-                    *expected,
-                    "{kind:?} {states}"
-                );
+                assert_eq!(unit.see(info(states), Some(properties.clone())).as_deref(), *expected, "{kind:?} {states}");
             }
         }
     }
@@ -215,27 +213,27 @@ mod tests {
         let mut unit = unit("a", Kind::Process, Start::Auto);
         let ended = |restarts| Properties { restarts, ..properties("exit-code", 1, 3, 5) };
         let said = Some("ended: exit status 3; it will be started again".to_owned());
-        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), said);
-        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(0))), None);
-        assert_eq!(unit.see(listed("activating auto-restart"), Some(ended(1))), said);
+        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(0))), said);
+        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(0))), None);
+        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(1))), said);
     }
 
     #[test]
     fn one_that_starts_and_ends_between_two_looks_is_asked_after() {
         let unit = unit("a", Kind::Process, Start::Auto);
-        assert!(unit.asks_for_details(&unit.listed.clone()));
+        assert!(unit.asks_for_details(&unit.info.clone()));
         let mut queued = unit.clone();
-        let row = UnitInfo { job: Some(JobType::Start), ..unit.listed };
+        let row = UnitInfo { job: Some(JobType::Start), ..unit.info };
         queued.see(row.clone(), None);
         assert!(!queued.asks_for_details(&row));
     }
 
     fn over(units: &[(&str, Kind, Start, &str, Option<Properties>)], begun: Begun, any_end: bool) -> Option<End> {
-        let target = if begun == Begun::Failed { listed("inactive dead") } else { listed("active active") };
+        let target = if begun == Begun::Failed { info("inactive dead") } else { info("active active") };
         let mut watched = Vec::new();
         for (label, kind, start, states, properties) in units {
             let mut unit = unit(label, *kind, *start);
-            unit.see(listed(states), properties.clone());
+            unit.see(info(states), properties.clone());
             watched.push(unit);
         }
         end(&watched, &target, begun, any_end)
@@ -325,8 +323,8 @@ mod tests {
     #[test]
     fn somebody_else_stopped_it() {
         let mut one = unit("a", Kind::Process, Start::Auto);
-        one.see(listed("active running"), None);
-        one.see(listed("inactive dead"), Some(properties("success", 2, 15, 0)));
-        assert_eq!(end(&[one], &listed("inactive dead"), Begun::Ready, true), Some(End::Stopped));
+        one.see(info("active running"), None);
+        one.see(info("inactive dead"), Some(properties("success", 2, 15, 0)));
+        assert_eq!(end(&[one], &info("inactive dead"), Begun::Ready, true), Some(End::Stopped));
     }
 }

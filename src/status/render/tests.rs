@@ -3,16 +3,16 @@
 use snapbox::{IntoData as _, assert_data_eq, str};
 
 use super::*;
-use crate::basic::clock::Realtime;
 use crate::change::plan::Reason;
 use crate::manager::cause::ProcessEnd;
 use crate::manager::properties::Properties;
+use crate::manager::state::UnitResult;
 use crate::status::fixtures::{NOW, ago, member, row, row_of};
 use crate::status::json;
 
 fn running(memory: u64, pid: u32, since: u64, restarts: u32) -> Properties {
     Properties {
-        since: Realtime::from_micros(ago(since)),
+        since: ago(since),
         memory: Some(memory << 20),
         cpu_nsec: Some(192_000_000_000),
         pid: Some(pid),
@@ -29,7 +29,7 @@ fn resolver() -> Status {
         auto("kresd@3"),
         "failed/failed",
         Properties {
-            since: Realtime::from_micros(ago(240)),
+            since: ago(240),
             restarts: 5,
             result: Some(UnitResult::CoreDump),
             main_end: Some(ProcessEnd::Killed(11)),
@@ -38,29 +38,21 @@ fn resolver() -> Status {
     );
     failed.last_line = Some("kresd[2317]: assertion `len < cap` failed, cache.c:812".to_owned());
     let mut gone = row_of(process("prefill", Start::Manual), "active/running", running(12, 1700, 7_380, 0));
-    gone.gone = true;
+    gone.orphaned = true;
     let status_text = "config version 7, 4 workers wanted".to_owned();
     let rows = vec![
         row_of(
             member("keystore", Kind::Setup, Start::Auto),
             "active/exited",
-            Properties { since: Realtime::from_micros(ago(7_380)), ..Properties::default() },
+            Properties { since: ago(7_380), ..Properties::default() },
         ),
         row_of(auto("manager"), "active/running", Properties { status_text, ..running(38, 2214, 3_600, 1) }),
         row_of(auto("kresd@1"), "active/running", running(141, 1811, 7_380, 0)),
         failed,
-        row_of(
-            auto("kresd@4"),
-            "activating/auto-restart",
-            Properties { since: Realtime::from_micros(ago(2)), ..Properties::default() },
-        ),
+        row_of(auto("kresd@4"), "activating/auto-restart", Properties { since: ago(2), ..Properties::default() }),
         row_of(process("policy-loader", Start::Manual), "inactive/dead", Properties::default()),
         gone,
     ];
-    let of_group = |mut row: Row| {
-        row.member.unit = format!("knot-resolver-{}.service", row.member.label);
-        row
-    };
     Status {
         group: "knot-resolver".to_owned(),
         description: Some("Knot Resolver".to_owned()),
@@ -69,7 +61,7 @@ fn resolver() -> Status {
         first_error: None,
         verdict: Verdict::Degraded,
         reason: Some("kresd@3 failed".to_owned()),
-        since: Some(ago(7_380)),
+        since: ago(7_380),
         resources: Resources {
             memory: Some(471 << 20),
             memory_max: Some(2 << 30),
@@ -79,7 +71,7 @@ fn resolver() -> Status {
         rolled_back: None,
         needs_reload: 1,
         overrides: vec![("knot-resolver-kresd@1.service".to_owned(), "/etc/systemd/system/x.d/a.conf".into())],
-        rows: rows.into_iter().map(of_group).collect(),
+        rows,
     }
 }
 
@@ -98,18 +90,18 @@ fn a_degraded_group_in_eighty_columns() {
   /etc/copse/knot-resolver.toml
   /etc/copse/knot-resolver.toml.d/10-local.toml
   override of knot-resolver-kresd@1.service: /etc/systemd/system/x.d/a.conf
-  files of a unit changed since systemd read them: `systemctl daemon-reload`
+  files of a unit changed since systemd read them; run `systemctl daemon-reload`
 
-  PROCESS        STATE                        FOR   PID  RESTARTS  MEMORY   CPU
-  keystore       done (setup)                  2h
-  manager        active                        1h  2214         1   38.0M  3min
+  PROCESS        STATE                      FOR   PID  RESTARTS  MEMORY   CPU
+  keystore       active, exited              2h
+  manager        active                      1h  2214         1   38.0M  3min
                  config version 7, 4 workers wanted
-  kresd@1        active                        2h  1811            141.0M  3min
-✗ kresd@3        failed: signal SEGV         4min               5
+  kresd@1        active                      2h  1811            141.0M  3min
+✗ kresd@3        failed: signal SEGV       4min               5
                  kresd[2317]: assertion `len < cap` failed, cache.c:812
-↻ kresd@4        waiting for its restart       2s
+↻ kresd@4        activating, auto-restart    2s
 - policy-loader  inactive, manual
-- prefill        active, gone from the file    2h  1700             12.0M  3min
+- prefill        active, orphaned            2h  1700             12.0M  3min
 
   next  copse logs knot-resolver/kresd@3
         systemctl start knot-resolver.target
@@ -132,20 +124,20 @@ fn a_degraded_group_in_sixty_columns() {
   /etc/copse/knot-resolver.toml.d/10-local.toml
   override of knot-resolver-kresd@1.service:
     /etc/systemd/system/x.d/a.conf
-  files of a unit changed since systemd read them:
+  files of a unit changed since systemd read them; run
     `systemctl daemon-reload`
 
-  PROCESS        STATE                        FOR   PID
-  keystore       done (setup)                  2h
-  manager        active                        1h  2214
+  PROCESS        STATE                      FOR   PID
+  keystore       active, exited              2h
+  manager        active                      1h  2214
                  config version 7, 4 workers wanted
-  kresd@1        active                        2h  1811
-✗ kresd@3        failed: signal SEGV         4min
+  kresd@1        active                      2h  1811
+✗ kresd@3        failed: signal SEGV       4min
                  kresd[2317]: assertion `len < cap` failed,
                  cache.c:812
-↻ kresd@4        waiting for its restart       2s
+↻ kresd@4        activating, auto-restart    2s
 - policy-loader  inactive, manual
-- prefill        active, gone from the file    2h  1700
+- prefill        active, orphaned            2h  1700
 
   next  copse logs knot-resolver/kresd@3
         systemctl start knot-resolver.target
@@ -161,7 +153,7 @@ fn no_line_is_wider_than_the_terminal() {
     status.reason = Some("a word and another ".repeat(20));
     status.files.clear();
     for row in &mut status.rows {
-        row.member.label = "x".repeat(70);
+        row.member.subject.label = "x".repeat(70);
         row.last_line = Some("line ".repeat(50));
     }
     for width in [60, 80, 100] {
@@ -189,7 +181,7 @@ fn what_is_outdated_and_what_is_pinned() {
     let rows = ["w@1", "w@2", "w@3", "a"].map(|label| row(label, "active/running"));
     let mut status = Status { rows: rows.to_vec(), verdict: Verdict::Active, reason: None, ..resolver() };
     for row in &mut status.rows[1..3] {
-        row.outdated = vec![Reason::Input("/etc/x".into())];
+        row.outdated = vec![Reason::Input { path: "/etc/x".into() }];
         row.pinned = ago(7_380);
     }
     let text = render(&status, look(80));
@@ -208,23 +200,23 @@ fn what_is_outdated_and_what_is_pinned() {
         "{text}"
     );
     assert!(
-        text.contains("  w@2 and another pinned to the definition from before the roll-out 2h 3min ago;\n"),
+        text.contains("  w@2 and 1 other pinned to the definition before the rollout 2h 3min ago; run\n"),
         "{text}"
     );
     let value: serde_json::Value = serde_json::from_str(&json::render(&status)).unwrap();
     assert_eq!(value["units"][1]["outdated"][0]["kind"], "input");
-    assert_eq!(value["units"][1]["pinned"], ago(7_380));
+    assert_eq!(value["units"][1]["pinned"], NOW - 7_380_000_000);
     assert_eq!(value["units"][1]["state"], "active, outdated, pinned");
 }
 
 #[test]
 fn a_group_that_is_rolled_back() {
     let rows = vec![row("w", "active/running")];
-    let status = Status { rows, verdict: Verdict::Active, reason: None, rolled_back: Some(ago(7_380)), ..resolver() };
+    let status = Status { rows, verdict: Verdict::Active, reason: None, rolled_back: ago(7_380), ..resolver() };
     let text = render(&status, look(80));
     for said in [
         "● knot-resolver   active, rolled back\n",
-        "  rolled back 2h 3min ago: its units are those of the last complete apply, until\n    `copse apply knot-resolver`\n",
+        "  rolled back 2h 3min ago to the last complete apply; run `copse apply\n    knot-resolver` to return to the current files\n",
         "\n  next  copse plan knot-resolver\n",
     ] {
         assert!(text.contains(said), "{said:?}: {text}");
@@ -233,7 +225,7 @@ fn a_group_that_is_rolled_back() {
         list(std::slice::from_ref(&status), look(80)).starts_with("● knot-resolver  active, rolled back (1 of 1 up)")
     );
     let value: serde_json::Value = serde_json::from_str(&json::render(&status)).unwrap();
-    assert_eq!(value["rolled_back"], ago(7_380));
+    assert_eq!(value["rolled_back"], NOW - 7_380_000_000);
 }
 
 #[test]
@@ -244,9 +236,14 @@ fn a_socket_that_went_with_an_instance_that_gave_up() {
         row("w@1", "active/running"),
         row("w@2", "failed/failed"),
     ];
-    let status = Status { rows, reason: Some("w.socket and another failed".to_owned()), ..resolver() };
-    let text = render(&status, look(100));
-    assert!(text.contains("closed when an instance gave up; the others serve on until they are restarted\n"), "{text}");
+    let status = Status { rows, reason: Some("w.socket and 1 other failed".to_owned()), ..resolver() };
+    let text = render(&status, look(120));
+    assert!(
+        text.contains(
+            "closed when an instance hit its start limit; the other instances keep serving until they are restarted\n"
+        ),
+        "{text}"
+    );
     assert!(text.ends_with("  next  copse logs knot-resolver/w@2\n        copse apply knot-resolver\n"), "{text}");
 }
 
@@ -285,7 +282,7 @@ fn an_invalid_file_and_a_removed_one() {
   up for 2h 3min
   /etc/copse/knot-resolver.toml
   /etc/copse/knot-resolver.toml.d/10-local.toml
-  the file has 2 errors; its last good units of this boot, if any, stay in force
+  group file has 2 errors; the last good units of this boot, if any, stay loaded
   /etc/copse/knot-resolver.toml:1:1: error[syntax]: unclosed table
 
   next  copse check knot-resolver
@@ -355,7 +352,7 @@ fn what_failed_says_why_in_as_many_lines_as_it_needs() {
     let mut endless = failed("endless", "exit-code", "");
     endless.last_line = Some("x".repeat(400));
     let mut masked = row_of(member("masked", Kind::Process, Start::Auto), "active/running", Properties::default());
-    masked.listed.load = LoadState::Masked;
+    masked.info.load = LoadState::Masked;
     let rows =
         vec![long, endless, failed("waits", "timeout", "waiting for tcp 127.0.0.1:9: connection refused"), masked];
     let text = render(&Status { rows, needs_reload: 0, ..resolver() }, look(60));
@@ -399,5 +396,5 @@ fn a_group_that_systemd_has_not_read_says_so() {
     let mut row = row("a", "inactive/dead");
     row.state = State::NotLoaded(LoadState::NotFound);
     let text = render(&Status { rows: vec![row], needs_reload: 0, ..resolver() }, look(80));
-    assert!(text.contains("systemd hasn't read the file yet: `systemctl daemon-reload`"), "{text}");
+    assert!(text.contains("systemd has not read the file yet; run `systemctl daemon-reload`"), "{text}");
 }

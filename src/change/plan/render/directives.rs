@@ -5,21 +5,21 @@ use std::fmt::Write as _;
 
 use crate::basic::diagnostic::one_line;
 use crate::basic::terminal::{TerminalStyle, Tone};
-use crate::change::plan::Reason;
+use crate::change::plan::step::Reason;
 use crate::unit::effective::Difference;
 
 /// More directives than these are counted, not named.
 const NAMED: usize = 3;
 
-/// Values longer than this, in characters, are said to have changed and not shown; `--diff` shows them.
+/// Longer values, in characters, are not shown but by `--diff`.
 const SHORT: usize = 24;
 
 /// All that differs in the definitions, by directive: of several units, each may have differences of its own.
 pub(super) fn by_directive(reasons: &[Reason]) -> Vec<Vec<&Difference>> {
     let mut all: Vec<Vec<&Difference>> = Vec::new();
     for reason in reasons {
-        let Reason::Definition(differences) = reason else { continue };
-        for one in differences {
+        let Reason::Definition { directives } = reason else { continue };
+        for one in directives {
             let same = |other: &&mut Vec<&Difference>| {
                 other.first().is_some_and(|other| other.section == one.section && other.name == one.name)
             };
@@ -43,24 +43,24 @@ pub(super) fn in_words(all: &[Vec<&Difference>]) -> String {
             _ => format!("{}= changed", same[0].name),
         }
     };
-    let mut said: Vec<String> = all.iter().take(NAMED).map(text).collect();
+    let mut texts: Vec<String> = all.iter().take(NAMED).map(text).collect();
     if all.len() > NAMED {
-        said.push(format!("{} more", all.len() - NAMED));
+        texts.push(format!("{} more", all.len() - NAMED));
     }
-    said.join(", ")
+    texts.join(", ")
 }
 
-/// `RestartSec= 1s → 5s`, `Nice= dropped`, `ExecStartPre= changed`, `Environment= A, B changed, C added`
+/// `RestartSec= 1s → 5s`, `Nice= removed`, `ExecStartPre= changed`, `Environment= A, B changed, C added`
 fn difference(difference: &Difference) -> String {
     let Difference { name, old, new, .. } = difference;
-    // These reasons go into the journal, and what is secret stands in values like these.
+    // Reasons go into the journal, and secrets are in values like these.
     match name.as_str() {
         "Environment" => return format!("{name}= {}", variables(old, new)),
         "SetCredential" | "SetCredentialEncrypted" => return format!("{name}= changed"),
         _ => {}
     }
     let short = |value: &str| value.chars().count() <= SHORT;
-    // The prefix that leaves a command's words as they are says nothing to people.
+    // copse's own prefix, which keeps systemd from expanding variables.
     let shown = |value: &str| {
         if name.starts_with("Exec") { value.trim_start_matches(':').to_owned() } else { value.to_owned() }
     };
@@ -68,7 +68,7 @@ fn difference(difference: &Difference) -> String {
         ([old], [new]) if short(old) && short(new) => format!("{name}= {} → {}", shown(old), shown(new)),
         ([], [new]) if short(new) => format!("{name}= {} added", shown(new)),
         ([], _) => format!("{name}= added"),
-        (_, []) => format!("{name}= dropped"),
+        (_, []) => format!("{name}= removed"),
         _ => format!("{name}= changed"),
     }
 }
@@ -83,7 +83,7 @@ fn variables(old: &[String], new: &[String]) -> String {
         all.iter().map(pair).collect()
     };
     let (before, now) = (read(old), read(new));
-    let mut by_fate: [(&str, Vec<&str>); 3] = [("changed", vec![]), ("added", vec![]), ("dropped", vec![])];
+    let mut by_fate: [(&str, Vec<&str>); 3] = [("changed", vec![]), ("added", vec![]), ("removed", vec![])];
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     for name in names {
         let fate = match (before.get(name), now.get(name)) {
@@ -100,12 +100,12 @@ fn variables(old: &[String], new: &[String]) -> String {
         if more > 0 { format!("{shown}, {more} more {fate}") } else { format!("{shown} {fate}") }
     });
     let text = fates.collect::<Vec<_>>().join(", ");
-    // The same ones, in another order.
+    // The same variables, in another order.
     if text.is_empty() { "changed".to_owned() } else { text }
 }
 
 /// The lines of each directive before and now, as in a unified diff; of several units, all that differ.
-pub(super) fn changed_lines(reasons: &[Reason], look: TerminalStyle, text: &mut String) {
+pub(super) fn changed_lines(reasons: &[Reason], style: TerminalStyle, text: &mut String) {
     let all = by_directive(reasons);
     let mut sections: Vec<&str> = Vec::new();
     all.iter().flatten().for_each(|one| {
@@ -116,26 +116,26 @@ pub(super) fn changed_lines(reasons: &[Reason], look: TerminalStyle, text: &mut 
     for section in sections {
         let _ = writeln!(text, "             [{section}]");
         for same in all.iter().filter(|same| same.iter().any(|one| one.section == section)) {
-            directive_lines(same, look, text);
+            directive_lines(same, style, text);
         }
     }
 }
 
-fn directive_lines(same: &[&Difference], look: TerminalStyle, text: &mut String) {
+fn directive_lines(same: &[&Difference], style: TerminalStyle, text: &mut String) {
     let mut lines: Vec<(Tone, String)> = Vec::new();
     for sign in ['-', '+'] {
         for Difference { name, old, new, .. } in same {
-            let (colour, these, others) = if sign == '-' { (Tone::Bad, old, new) } else { (Tone::Good, new, old) };
+            let (tone, these, others) = if sign == '-' { (Tone::Bad, old, new) } else { (Tone::Good, new, old) };
             for value in these.iter().filter(|value| !others.contains(value)) {
                 let line = format!("            {sign}{name}={}", one_line(value));
                 if !lines.iter().any(|(_, known)| *known == line) {
-                    lines.push((colour, line));
+                    lines.push((tone, line));
                 }
             }
         }
     }
-    for (colour, line) in lines {
-        let _ = writeln!(text, "{}", look.paint(colour, &line));
+    for (tone, line) in lines {
+        let _ = writeln!(text, "{}", style.paint(tone, &line));
     }
     let reordered =
         |one: &&&Difference| one.old.len() == one.new.len() && one.old.iter().all(|value| one.new.contains(value));

@@ -1,28 +1,13 @@
 //! How a plan looks, to people and to programs.
 
 use super::*;
+use crate::basic::clock::Realtime;
 use crate::basic::terminal::TerminalStyle;
+use crate::change::observe::situation::ChangedFile;
 use crate::change::observe::state::State;
 use crate::change::plan;
 use crate::change::plan::fixtures::{read, situation};
 use crate::change::plan::json;
-
-#[test]
-fn units_are_named_shortly() {
-    for (labels, expected) in [
-        (&["a"][..], "a"),
-        (&["a", "b"], "a, b"),
-        (&["w@1", "w@2"], "w@1, @2"),
-        (&["w@1", "w@2", "w@3", "w@4"], "w@1 … @4"),
-        (&["w@1", "w@3", "w@4", "w@5", "x@6"], "w@1, @3 … @5, x@6"),
-        (&["w@a", "w@b", "w@c"], "w@a, @b, @c"),
-        (&["w@18446744073709551615", "w@0"], "w@18446744073709551615, @0"),
-    ] {
-        let units: Vec<_> =
-            labels.iter().map(|label| Subject { unit: String::new(), label: (*label).to_owned() }).collect();
-        assert_eq!(named(&units), expected);
-    }
-}
 
 #[test]
 fn the_picture() {
@@ -38,18 +23,18 @@ fn the_picture() {
     let new = read(&(text("environment.A = \"1\"\n", "restart-sec = 5\n") + "[process.exporter]\nexec = \"/e\"\n"));
     let mut situation = situation(&old, &new);
     for unit in &mut situation.units {
-        match unit.member.label.as_str() {
-            "keystore" => (unit.unchanged, unit.inputs) = (Some(false), vec!["/etc/tls.key".into()]),
-            "cache-gc" => unit.inputs = vec!["/etc/gc.conf".into()],
+        match unit.member.subject.label.as_str() {
+            "keystore" => (unit.stamp_matches, unit.changed_inputs) = (Some(false), vec!["/etc/tls.key".into()]),
+            "cache-gc" => unit.changed_inputs = vec!["/etc/gc.conf".into()],
             "stopped" => unit.state = State::Stopped,
-            "kresd@3" => unit.pinned = Some(1_000_000),
+            "kresd@3" => unit.pinned = Realtime::from_micros(1_000_000),
             _ => {}
         }
     }
-    let changed = |path: &str, removed| plan::Changed { path: path.into(), removed };
+    let changed = |path: &str, removed| ChangedFile { path: path.into(), removed };
     situation.files =
         vec![changed("/etc/copse/g.toml.d/10-local.toml", false), changed("/etc/copse/g.toml.d/20-gone.toml", true)];
-    situation.applied = Some(1_000_000);
+    situation.applied = Realtime::from_micros(1_000_000);
     situation.notes = vec!["a note".to_owned()];
     let plan = plan::plan(&situation);
     let look = TerminalStyle { colour: false, width: 80, now: 8_000_000_000, user: false };
@@ -59,15 +44,15 @@ g: changed since the last apply, 2h 13min ago
   /etc/copse/g.toml.d/20-gone.toml (removed)
 
   run      keystore      input changed: /etc/tls.key
-  stop     prefill       no longer in the group
+  stop     prefill       no longer in the group file
   start    exporter      new
   reload   cache-gc      input changed: /etc/gc.conf
-  roll     kresd@1 … @4  Environment= A added, left behind by the roll-out 2h
+  roll     kresd@1 … @4  Environment= A added, not reached by the rollout 2h
                          13min ago; one at a time, each until ready for 1s
   update   manager       RestartSec= 1s → 5, StartLimitIntervalSec= 10s → 30s;
-                         no restart needed
-  leave    stopped       stopped by hand
-  leave    loader        inactive, manual
+                         no restart
+  skip     stopped       inactive
+  skip     loader        inactive, manual
 
   a note
 ";
@@ -86,11 +71,12 @@ g: changed since the last apply, 2h 13min ago
     assert_eq!(value["changed"], true);
     let idle = plan::plan(&crate::change::plan::fixtures::situation(&new, &new));
     let text = render(&idle, false, look);
-    assert!(text.starts_with("g: nothing to do\n\n  leave    loader "), "{text}");
+    assert!(text.ends_with("\n  9 units up to date\n"), "{text}");
+    assert!(text.starts_with("g: nothing to do\n\n  skip     loader "), "{text}");
 }
 
 #[test]
-fn the_same_change_of_instances_with_values_of_their_own_is_said_once_and_shows_no_secret() {
+fn the_same_change_of_instances_with_values_of_their_own_is_shown_once_and_shows_no_secret() {
     let text = |secret: &str| {
         format!("[process.web]\nexec = \"/w\"\nport = 8001\ninstances = 3\nenvironment = {{ TOKEN = \"{secret}\" }}\n")
     };
@@ -115,10 +101,10 @@ fn every_changed_line_is_shown_and_what_needs_the_restart_comes_first() {
          environment = { A = \"2\", B = \"1\", D = \"1\" }\n",
     );
     let plan = plan::plan(&situation(&old, &new));
-    let said =
-        "restart  w  Environment= A changed, D added, C dropped, MemoryMax= 1G added, Restart= on-failure → always";
+    let expected =
+        "restart  w  Environment= A changed, D added, C removed, MemoryMax= 1G added, Restart= on-failure → always";
     let shown = render(&plan, true, look());
-    assert!(shown.contains(said), "{shown}");
+    assert!(shown.contains(expected), "{shown}");
     for line in ["+Restart=always", "+MemoryMax=1G", "-Environment=A=1", "+Environment=A=2", "-Environment=C=1"] {
         assert!(shown.contains(&format!("            {line}\n")), "{line}: {shown}");
     }
@@ -126,7 +112,7 @@ fn every_changed_line_is_shown_and_what_needs_the_restart_comes_first() {
 }
 
 #[test]
-fn what_several_instances_have_in_common_is_said_once() {
+fn what_several_instances_have_in_common_is_shown_once() {
     let text = |listen: &str, more: &str| {
         format!("[process.web]\nexec = \"/w\"\ninstances = 3\nlisten = \"{listen}\"\n{more}")
     };
@@ -137,6 +123,6 @@ fn what_several_instances_have_in_common_is_said_once() {
     let line = shown.lines().find(|line| line.contains("rebind")).unwrap_or_else(|| panic!("{shown}"));
     assert_eq!(line.matches("Sockets=").count(), 1, "{shown}");
     assert!(line.contains("new, ") && line.contains("Nice= 1 added"), "{shown}");
-    assert!(line.ends_with("stopped while web@1.socket, @2.socket, @3.socket are made anew"), "{shown}");
+    assert!(line.ends_with("stopped while web@1.socket, @2.socket, @3.socket are restarted"), "{shown}");
     assert_eq!(shown.matches("-Sockets=").count(), 1, "{shown}");
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use crate::basic::diagnostic::one_line;
 use crate::basic::local_time;
 use crate::basic::scope::Scope;
-use crate::change::observe::members;
 use crate::change::observe::members::Member;
+use crate::change::observe::subject::Subject;
 
 /// The fields that are read, besides the time, which journalctl always writes.
 pub(crate) const FIELDS: [&str; 9] = [
@@ -40,7 +40,7 @@ const GATE: &str = "copse-ready";
 
 /// The name of a unit: its label, for units of copse's own without the group.
 fn name(group: &str, unit: &str) -> String {
-    let label = members::label(group, unit);
+    let label = Subject::new(group, unit).label;
     let own =
         label.strip_suffix(group).and_then(|kind| kind.strip_suffix('@')).filter(|kind| kind.starts_with("copse-"));
     own.map(str::to_owned).unwrap_or(label)
@@ -59,7 +59,7 @@ pub(crate) struct Painter {
 
 impl Painter {
     pub(crate) fn new(scope: Scope, group: &str, members: &[Member], color: bool) -> Self {
-        let widths = members.iter().map(|member| member.label.chars().count());
+        let widths = members.iter().map(|member| member.subject.label.chars().count());
         let width = widths.filter(|width| *width <= NAME_MAX).max().unwrap_or(0);
         Self { scope, live: false, group: group.to_owned(), width, color, seen: Vec::new() }
     }
@@ -158,12 +158,15 @@ fn without_colors(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::observe::members::{Kind, Start};
 
     fn painter(colour: bool) -> Painter {
-        let (kind, start) = (members::Kind::Process, members::Start::Auto);
-        let member = |label: &str| {
-            let unit = format!("g-{label}.service");
-            Member { unit, label: label.to_owned(), kind, start, defined: true }
+        let member = |label: &str| Member {
+            subject: Subject::new("g", &format!("g-{label}.service")),
+            kind: Kind::Process,
+            start: Start::Auto,
+            process: None,
+            defined: true,
         };
         Painter::new(Scope::System, "g", &[member("web@1"), member("redis")], colour)
     }

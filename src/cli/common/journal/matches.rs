@@ -12,7 +12,7 @@ use crate::cli::common::selector::Selector;
 /// may have a group of the same name, so the user is matched as well.
 pub(crate) fn matches(scope: Scope, selector: &Selector, members: &[Member]) -> Vec<String> {
     let group = &selector.group;
-    let mut units: Vec<String> = members.iter().map(|member| member.unit.clone()).collect();
+    let mut units: Vec<String> = members.iter().map(|member| member.unit().to_owned()).collect();
     let mut own = Vec::new();
     match &selector.part {
         None => {
@@ -70,10 +70,11 @@ pub(crate) fn matches(scope: Scope, selector: &Selector, members: &[Member]) -> 
 mod tests {
     use super::*;
     use crate::change::observe::members::{Kind, Start};
+    use crate::change::observe::subject::Subject;
 
-    fn member(unit: &str, label: &str) -> Member {
-        let (unit, label) = (unit.to_owned(), label.to_owned());
-        Member { unit, label, kind: Kind::Process, start: Start::Auto, defined: true }
+    fn member(unit: &str) -> Member {
+        let subject = Subject::new("g", unit);
+        Member { subject, kind: Kind::Process, start: Start::Auto, process: None, defined: true }
     }
 
     fn of(scope: Scope, part: Option<&str>, members: &[Member]) -> String {
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_whole_group() {
-        let all = of(Scope::System, None, &[member("g-a.service", "a")]);
+        let all = of(Scope::System, None, &[member("g-a.service")]);
         assert!(all.starts_with("COPSE_GROUP=g + _SYSTEMD_UNIT=g-a.service _SYSTEMD_UNIT=g.target "), "{all}");
         assert!(all.contains(" + _PID=1 UNIT=g-a.service UNIT=g.target UNIT=copse-ready@g.service "), "{all}");
     }
@@ -91,11 +92,11 @@ mod tests {
     #[test]
     fn a_process_and_an_instance() {
         assert_eq!(
-            of(Scope::System, Some("a"), &[member("g-a@1.service", "a@1")]),
+            of(Scope::System, Some("a"), &[member("g-a@1.service")]),
             "COPSE_GROUP=g COPSE_PROCESS=a + _SYSTEMD_UNIT=g-a@1.service _SYSTEMD_UNIT=copse-gave-up@g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         assert_eq!(
-            of(Scope::System, Some("a@1"), &[member("g-a@1.service", "a@1")]),
+            of(Scope::System, Some("a@1"), &[member("g-a@1.service")]),
             "_SYSTEMD_UNIT=g-a@1.service _SYSTEMD_UNIT=copse-gave-up@g-a@1.service + _PID=1 UNIT=g-a@1.service + COPSE_UNIT=g-a@1.service"
         );
         // Never without a unit: that would be all of the journal.
@@ -113,7 +114,7 @@ mod tests {
     fn a_users_socket_has_no_identifier() {
         let uid = rustix::process::getuid().as_raw();
         assert_eq!(
-            of(Scope::User, Some("a.socket"), &[member("g-a.socket", "a.socket")]),
+            of(Scope::User, Some("a.socket"), &[member("g-a.socket")]),
             format!(
                 "_UID={uid} _SYSTEMD_USER_UNIT=g-a.socket + _UID={uid} USER_UNIT=g-a.socket + _UID={uid} COPSE_UNIT=g-a.socket"
             )
@@ -124,7 +125,7 @@ mod tests {
     fn a_user_sees_the_own_groups_only() {
         let uid = rustix::process::getuid().as_raw();
         assert_eq!(
-            of(Scope::User, Some("a"), &[member("g-a.service", "a")]),
+            of(Scope::User, Some("a"), &[member("g-a.service")]),
             format!(
                 "_UID={uid} _SYSTEMD_USER_UNIT=g-a.service _SYSTEMD_USER_UNIT=copse-gave-up@g-a.service + _UID={uid} USER_UNIT=g-a.service \
                  + _UID={uid} SYSLOG_IDENTIFIER=g-a + _UID={uid} COPSE_UNIT=g-a.service"

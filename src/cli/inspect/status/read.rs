@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::Severity;
 use crate::basic::scope::{Directories, Scope};
-use crate::change::observe;
+use crate::change::observe::Observer;
+use crate::change::observe::live::{LiveGroup, Query, query};
 use crate::change::observe::members;
 use crate::change::observe::members::{Kind, Member, Start};
-use crate::change::observe::state::{State, Whole};
-use crate::change::observe::{Notes, Question, Seen};
-use crate::change::plan;
+use crate::change::observe::state::{GroupState, State};
+use crate::change::plan::outdated;
 use crate::cli::common::error::Error;
 use crate::cli::common::groups;
 use crate::cli::common::groups::running;
@@ -24,8 +24,7 @@ use crate::manager::state::ActiveState;
 use crate::manager::unit::UnitInfo;
 use crate::model;
 use crate::state::pins::Pins;
-use crate::status;
-use crate::status::{Resources, Row, Status};
+use crate::status::{Resources, Row, Status, Verdict, verdict, verdict_of_part};
 use crate::unit::name;
 use crate::unit::name::GroupName;
 
@@ -70,63 +69,59 @@ impl<'o> Group<'o> {
         &self,
         systemd: &Connected,
         directories: &Directories,
-        notes: &Notes<'_>,
+        observer: &Observer<'_>,
         selector: &Selector,
     ) -> zbus::Result<Option<Status>> {
         let units = self.units();
         let slice = name::slice(self.scope == Scope::User, &self.name);
-        let question = Question {
-            group: &self.name,
-            meaning: self.definition(),
-            known: self.file.is_some() || running(systemd, self.scope).await?.contains(&self.name),
-            means: &|member| selector.matches(&member.label),
-            besides: &[units.gate.clone(), units.failed.clone(), slice.clone()],
+        let query_of_group = Query {
+            name: &self.name,
+            group: self.definition(),
+            exists: self.file.is_some() || running(systemd, self.scope).await?.contains(&self.name),
+            selects: &|member| selector.matches(&member.subject.label),
+            others: &[units.gate.clone(), units.failed.clone(), slice.clone()],
         };
-        let seen = match observe::ask(systemd, &question).await {
-            Ok(Some(seen)) => seen,
+        let live = match query(systemd, &query_of_group).await {
+            Ok(Some(live)) => live,
             // A name that is invalid for systemd.
             Ok(None) | Err(zbus::Error::MethodError(..)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        if seen.members.is_empty() && selector.part.is_some() {
+        if live.members.is_empty() && selector.part.is_some() {
             return Ok(None);
         }
-        let properties = |unit: &str| seen.properties.get(unit).cloned().unwrap_or_default();
-        let (target, whole) = (&seen.target, whole(&units, &seen.listed, properties(&units.gate).status_text));
-        let mut rows = self.rows(seen.members.clone(), &seen.listed, seen.properties.clone(), directories);
-        let rolled_back = self.mark_outdated(notes, &seen, &mut rows);
+        let properties = |unit: &str| live.properties.get(unit).cloned().unwrap_or_default();
+        let group_state = group_state(&units, &live.infos, properties(&units.gate).status_text);
+        let mut rows = self.rows(live.members.clone(), &live.infos, live.properties.clone(), directories);
+        let rolled_back = self.mark_outdated(observer, &live, &mut rows);
         add_excerpts(self.scope, &mut rows).await;
         // systemd reports it forever for a running unit whose file was removed, and a reload changes nothing.
         let needs_reload = |properties: &Properties| properties.needs_reload && properties.fragment.exists();
         let outdated = rows.iter().filter(|row| row.properties.as_ref().is_some_and(needs_reload)).count();
         let status = Status {
             rolled_back,
-            needs_reload: outdated + usize::from(needs_reload(target)),
+            needs_reload: outdated + usize::from(needs_reload(&live.target)),
             overrides: overrides(&rows, directories),
             ..self.plain()
         };
         Ok(Some(match selector.part {
             None => {
-                let (verdict, reason) = status::judge(&whole, &rows);
-                let since = target.since.filter(|_| whole.target.is_up()).map(Realtime::micros);
+                let (verdict, reason) = verdict(&group_state, &rows);
+                let since = live.target.since.filter(|_| group_state.target.is_up());
                 Status { verdict, reason, since, resources: resources(&properties(&slice)), rows, ..status }
             }
-            Some(_) => {
-                let (verdict, reason) = status::judge_part(&rows);
-                Status { verdict, reason, rows, ..status }
-            }
+            Some(_) => Status { verdict: verdict_of_part(&rows), reason: None, rows, ..status },
         }))
     }
 
     /// Marks the rows of units that do not run what the files define. Returns when the group was rolled back, if it is.
-    fn mark_outdated(&self, notes: &Notes<'_>, seen: &Seen, rows: &mut [Row]) -> Option<u64> {
-        observe::situation(notes, &self.name, self.file, seen, |situation| {
-            for (row, unit) in rows.iter_mut().zip(&situation.units) {
-                row.outdated = plan::outdated(unit, situation);
-                row.pinned = unit.pinned.unwrap_or(0);
-            }
-            situation.rolled_back
-        })
+    fn mark_outdated(&self, observer: &Observer<'_>, live: &LiveGroup, rows: &mut [Row]) -> Option<Realtime> {
+        let situation = observer.situation(&self.name, self.file, live);
+        for (row, unit) in rows.iter_mut().zip(&situation.units) {
+            row.outdated = outdated(unit, &situation);
+            row.pinned = unit.pinned;
+        }
+        situation.rolled_back
     }
 
     /// What the group file alone shows.
@@ -145,7 +140,7 @@ impl<'o> Group<'o> {
             files,
             errors: errors.len(),
             first_error: errors.first().map(|error| error.line()),
-            verdict: status::Verdict::Stopped,
+            verdict: Verdict::Stopped,
             reason: None,
             since: None,
             resources: Resources::default(),
@@ -159,7 +154,7 @@ impl<'o> Group<'o> {
     fn rows(
         &self,
         members: Vec<Member>,
-        listed: &HashMap<String, UnitInfo>,
+        infos: &HashMap<String, UnitInfo>,
         mut properties: HashMap<String, Properties>,
         directories: &Directories,
     ) -> Vec<Row> {
@@ -167,15 +162,15 @@ impl<'o> Group<'o> {
         let known = self.file.is_none_or(|file| file.group.is_some());
         let generated = directories.generator.clone().unwrap_or_default();
         let row = |mut member: Member| {
-            let properties = properties.remove(&member.unit);
-            let listed = listed.get(&member.unit).cloned().unwrap_or_else(|| UnitInfo::absent(&member.unit));
+            let properties = properties.remove(member.unit());
+            let info = infos.get(member.unit()).cloned().unwrap_or_else(|| UnitInfo::absent(member.unit()));
             let fragment = properties.as_ref().map(|properties| properties.fragment.clone()).unwrap_or_default();
-            let gone = known && !member.defined && fragment.starts_with(&generated);
-            if gone {
+            let orphaned = known && !member.defined && fragment.starts_with(&generated);
+            if orphaned {
                 // The group no longer waits for it.
                 member.start = Start::Manual;
             }
-            Row { gone, ..Row::new(member, listed, properties) }
+            Row { orphaned, ..Row::new(member, info, properties) }
         };
         members.into_iter().map(row).collect()
     }
@@ -186,9 +181,9 @@ fn resources(slice: &Properties) -> Resources {
     Resources { memory, memory_max, cpu_nsec, tasks }
 }
 
-fn whole(units: &Units, listed: &HashMap<String, UnitInfo>, waits_for: String) -> Whole {
-    let get = |unit: &String| listed.get(unit).cloned().unwrap_or_else(|| UnitInfo::absent(unit));
-    Whole { target: get(&units.target), gate: get(&units.gate), waits_for, gave_up: get(&units.failed).is_up() }
+fn group_state(units: &Units, infos: &HashMap<String, UnitInfo>, waits_for: String) -> GroupState {
+    let get = |unit: &String| infos.get(unit).cloned().unwrap_or_else(|| UnitInfo::absent(unit));
+    GroupState { target: get(&units.target), gate: get(&units.gate), waits_for, failed: get(&units.failed).is_up() }
 }
 
 /// What overrides generated units: drop-ins, and unit files of the administrator. Each is listed once, also if it is for
@@ -202,7 +197,7 @@ fn overrides(rows: &[Row], directories: &Directories) -> Vec<(String, PathBuf)> 
         let paths = properties.drop_ins.iter().chain([&properties.fragment]);
         for path in paths.filter(|path| !path.as_os_str().is_empty() && !path.starts_with(&generated)) {
             if listed.insert(path) {
-                overrides.push((unit_of_drop_in(path).unwrap_or_else(|| row.member.unit.clone()), path.clone()));
+                overrides.push((unit_of_drop_in(path).unwrap_or_else(|| row.member.unit().to_owned()), path.clone()));
             }
         }
     }
@@ -215,15 +210,15 @@ fn unit_of_drop_in(path: &Path) -> Option<String> {
 }
 
 async fn add_excerpts(scope: Scope, rows: &mut [Row]) {
-    let failed = |row: &&mut Row| matches!(row.state, State::Failed(_)) && row.member.unit.ends_with(".service");
+    let failed = |row: &&mut Row| matches!(row.state, State::Failed(_)) && row.member.unit().ends_with(".service");
     let mut failed: Vec<&mut Row> = rows.iter_mut().filter(failed).take(EXCERPTS).collect();
     if failed.is_empty() {
         return;
     }
-    let units: Vec<&str> = failed.iter().map(|row| row.member.unit.as_str()).collect();
+    let units: Vec<&str> = failed.iter().map(|row| row.member.unit()).collect();
     let mut excerpts = excerpt::find(scope, &units).await;
     for row in &mut failed {
-        row.last_line = excerpts.remove(&row.member.unit);
+        row.last_line = excerpts.remove(row.member.unit());
     }
 }
 
@@ -243,33 +238,33 @@ pub(super) async fn all(systemd: &Connected, scope: Scope, outcome: &Outcome) ->
     for (group, members) in &groups {
         let Units { target, gate, failed } = group.units();
         units.extend([target, gate, failed]);
-        units.extend(members.iter().map(|member| member.unit.clone()));
+        units.extend(members.iter().map(|member| member.unit().to_owned()));
     }
     let units: Vec<&str> = units.iter().map(String::as_str).collect();
-    let listed: HashMap<String, UnitInfo> =
-        systemd.list(&units).await?.into_iter().map(|listed| (listed.name.clone(), listed)).collect();
+    let infos: HashMap<String, UnitInfo> =
+        systemd.list(&units).await?.into_iter().map(|info| (info.name.clone(), info)).collect();
     let open: Vec<String> =
-        groups.iter().flat_map(|(group, members)| left_open(&group.units(), members, &listed)).collect();
+        groups.iter().flat_map(|(group, members)| left_open(&group.units(), members, &infos)).collect();
     let mut properties: HashMap<String, Properties> =
         open.iter().cloned().zip(systemd.properties_of(&open).await?).collect();
     let directories = Directories::from_environment(scope, None);
     let rolled_back = Pins::rolled_back(&directories);
     let status = |(group, members): (Group<'_>, Vec<Member>)| {
-        let known = members.iter().filter_map(|member| properties.remove_entry(&member.unit)).collect();
-        let rows = group.rows(members, &listed, known, &directories);
-        let (verdict, reason) = status::judge(&whole(&group.units(), &listed, String::new()), &rows);
-        let rolled_back = rolled_back.get(&group.name).map(|since| since.micros());
+        let known = members.iter().filter_map(|member| properties.remove_entry(member.unit())).collect();
+        let rows = group.rows(members, &infos, known, &directories);
+        let (verdict, reason) = verdict(&group_state(&group.units(), &infos, String::new()), &rows);
+        let rolled_back = rolled_back.get(&group.name).copied();
         Status { verdict, reason, rolled_back, rows, ..group.plain() }
     };
     Ok(groups.into_iter().map(status).collect())
 }
 
 /// Members that are inactive while their group is up: their details show whether they have run.
-fn left_open(units: &Units, members: &[Member], listed: &HashMap<String, UnitInfo>) -> Vec<String> {
-    let up = listed.get(&units.target).is_some_and(UnitInfo::is_up);
+fn left_open(units: &Units, members: &[Member], infos: &HashMap<String, UnitInfo>) -> Vec<String> {
+    let up = infos.get(&units.target).is_some_and(UnitInfo::is_up);
     let open = |member: &&Member| {
-        let inactive = listed.get(&member.unit).is_some_and(|row| row.active == ActiveState::Inactive);
+        let inactive = infos.get(member.unit()).is_some_and(|row| row.active == ActiveState::Inactive);
         up && inactive && member.kind != Kind::Setup && member.start == Start::Auto
     };
-    members.iter().filter(open).map(|member| member.unit.clone()).collect()
+    members.iter().filter(open).map(|member| member.unit().to_owned()).collect()
 }

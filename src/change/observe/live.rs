@@ -1,0 +1,137 @@
+//! What the service manager has of groups.
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::members::{Member, all_members};
+use crate::manager::Connected;
+use crate::manager::properties::Properties;
+use crate::manager::unit::UnitInfo;
+use crate::model::Group;
+use crate::unit::name;
+use crate::unit::name::GroupName;
+
+/// How many groups are looked at at the same time.
+const WINDOW: usize = 16;
+
+/// A group as the service manager has it.
+#[derive(Debug)]
+pub struct LiveGroup {
+    /// Of `G.target`.
+    pub target: Properties,
+    /// Members of the file, then what else is part of the target.
+    pub members: Vec<Member>,
+    /// The states of all of them, and of the target.
+    pub infos: HashMap<String, UnitInfo>,
+    /// Their properties, and those of the owner of shared directories.
+    pub properties: HashMap<String, Properties>,
+}
+
+/// What the service manager is asked about a group for its status.
+pub struct Query<'q> {
+    pub name: &'q GroupName,
+    /// The group, if its file is valid.
+    pub group: Option<&'q Group>,
+    /// It exists even if nothing of it is loaded.
+    pub exists: bool,
+    /// Selects members.
+    pub selects: &'q dyn Fn(&Member) -> bool,
+    /// Other units, about which the same is asked.
+    pub others: &'q [String],
+}
+
+/// All about a group. `None` if it does not exist.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn query(systemd: &Connected, query: &Query<'_>) -> zbus::Result<Option<LiveGroup>> {
+    let target_unit = name::target(query.name);
+    let target = systemd.properties(&target_unit).await?;
+    if !query.exists && target.consists_of.is_empty() {
+        return Ok(None);
+    }
+    let mut members = all_members(query.name.as_str(), query.group, &target.consists_of);
+    members.retain(query.selects);
+    let units: Vec<&str> = members.iter().map(Member::unit).chain(query.others.iter().map(String::as_str)).collect();
+    let names: Vec<&str> = units.iter().copied().chain([&*target_unit]).collect();
+    let infos = by_name(systemd.list(&names).await?);
+    let answers = systemd.properties_of(&units).await?;
+    let properties = units.iter().map(ToString::to_string).zip(answers).collect();
+    Ok(Some(LiveGroup { target, members, infos, properties }))
+}
+
+/// What a plan needs to know of groups, in their order. `None` if there is neither a valid file nor anything that runs.
+///
+/// A machine may have a thousand groups of which nothing changed: the manager is not made to load units for this, and is
+/// asked for all properties only of units that do not simply run.
+///
+/// # Errors
+/// What the connection or the manager refuses.
+pub async fn groups(
+    systemd: &Connected,
+    groups: &[(&GroupName, Option<&Group>)],
+) -> zbus::Result<Vec<Option<LiveGroup>>> {
+    let loaded = by_name(systemd.list_loaded(&patterns(groups)).await?);
+    let live = groups.iter().map(|(name, group)| live(systemd, name, *group, &loaded));
+    stream::iter(live).buffered(WINDOW).try_collect().await
+}
+
+/// Patterns for the units of these groups. None, for all units of the machine, if comparing them with that many would cost
+/// more.
+fn patterns(groups: &[(&GroupName, Option<&Group>)]) -> Vec<String> {
+    const FEW: usize = 16;
+    let of_group = |(name, _): &(&GroupName, Option<&Group>)| {
+        let escaped = name.as_str().replace('-', "\\\\x2d");
+        [
+            format!("{name}.*"),
+            format!("{name}-*"),
+            format!("{name}@*"),
+            format!("copse-*@{name}.*"),
+            format!("*-copse-{escaped}.slice"),
+        ]
+    };
+    if groups.len() > FEW { Vec::new() } else { groups.iter().flat_map(of_group).collect() }
+}
+
+async fn live(
+    systemd: &Connected,
+    name: &GroupName,
+    group: Option<&Group>,
+    loaded: &HashMap<String, UnitInfo>,
+) -> zbus::Result<Option<LiveGroup>> {
+    let target_unit = name::target(name);
+    let target = match loaded.contains_key(&target_unit) {
+        true => systemd.target_properties(&target_unit).await?,
+        false => Properties::default(),
+    };
+    if group.is_none() && target.consists_of.is_empty() {
+        return Ok(None);
+    }
+    let members = all_members(name.as_str(), group, &target.consists_of);
+    let of_group = [target_unit, name::own("ready", name), name::own("directories", name)];
+    let slices = [true, false].map(|user| name::slice(user, name));
+    let units = members.iter().map(Member::unit).chain(of_group.iter().chain(&slices).map(String::as_str));
+    let mut infos: HashMap<String, UnitInfo> =
+        units.filter_map(|unit| Some((unit.to_owned(), loaded.get(unit)?.clone()))).collect();
+    // What an administrator made a part of the target may have any name.
+    let found: HashSet<&str> = target.consists_of.iter().map(String::as_str).collect();
+    let others: Vec<&str> =
+        members.iter().map(Member::unit).filter(|unit| found.contains(unit) && !infos.contains_key(*unit)).collect();
+    infos.extend(by_name(systemd.list(&others).await?));
+    let is_plain = |unit: &str| infos[unit].is_up() && infos[unit].job.is_none() && !unit.starts_with("copse-");
+    let (plain, rest): (Vec<&Member>, Vec<&Member>) = members
+        .iter()
+        .filter(|member| infos.contains_key(member.unit()))
+        .partition(|member| member.defined && is_plain(member.unit()));
+    let owner = of_group.iter().skip(2).map(String::as_str).filter(|unit| infos.contains_key(*unit));
+    let rest: Vec<&str> = rest.into_iter().map(Member::unit).chain(owner).collect();
+    let plain: Vec<&str> = plain.into_iter().map(Member::unit).collect();
+    let answers = systemd.runs_of(&plain).await?.into_iter().chain(systemd.properties_of(&rest).await?);
+    let properties = plain.into_iter().chain(rest).map(ToOwned::to_owned).zip(answers).collect();
+    Ok(Some(LiveGroup { target, members, infos, properties }))
+}
+
+fn by_name(infos: Vec<UnitInfo>) -> HashMap<String, UnitInfo> {
+    infos.into_iter().map(|info| (info.name.clone(), info)).collect()
+}
