@@ -1,10 +1,12 @@
 //! Units in the states that the tests are about.
 
-use super::{Properties, Row, UnitInfo};
+use super::types::Row;
 use crate::basic::clock::Realtime;
 use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::subject::Subject;
+use crate::manager::properties::Properties;
 use crate::manager::state::{JobType, UnitResult};
+use crate::manager::unit::UnitInfo;
 
 /// Now, in the pictures.
 pub(super) const NOW: u64 = 1_700_000_000_000_000;

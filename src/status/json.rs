@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use super::types::{Row, Status};
 use super::words::Words;
-use super::{Row, Status};
 use crate::basic::clock::Realtime;
 use crate::change::observe::members::{Kind, Start};
 use crate::change::plan::Reason;

@@ -5,10 +5,9 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use super::table::size;
-use super::table::{is_closed, table};
+use super::table::{is_closed, size, table};
+use super::types::{Resources, Row, Status, Verdict};
 use super::verdict::some_are;
-use super::{Resources, Row, Status, Verdict};
 use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::one_line;
 use crate::basic::terminal::{TerminalStyle, Tone, cut, span, wrap};

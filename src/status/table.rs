@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Row;
+use super::types::Row;
 use super::words::Words;
 use crate::basic::clock::Realtime;
 use crate::basic::diagnostic::one_line;

@@ -1,6 +1,6 @@
 //! The word about a group.
 
-use super::{Row, Verdict};
+use super::types::{Row, Verdict};
 use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::state::{GroupState, State};
 use crate::manager::state::{ActiveState, JobType};

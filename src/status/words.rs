@@ -1,6 +1,6 @@
 //! The words about a unit.
 
-use super::Row;
+use super::types::Row;
 use crate::change::observe::members::{Kind, Start};
 use crate::change::observe::state::State;
 use crate::manager::state::{ActiveState, LoadState, SubState};

@@ -194,7 +194,7 @@ fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
         0,
         &[
             "firm",
-            "stopped, but ended badly",
+            "stopped, failed on the way",
             "nightly was started by its timer and keeps running; `copse stop slow/nightly` stops it",
         ],
     );
@@ -281,7 +281,7 @@ fn a_signal_and_a_forgotten_failure(m: &Machine) {
     m.remove("/run/bad-worker");
     expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["`sign/worker@1` has no running process"]);
     expect(&copse(m, &["kill", "-s", "NONE", "sign"]), 2, &["there is no signal `NONE`"]);
-    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1 ", "failure forgotten"]);
+    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1 ", "failure reset"]);
     assert_eq!(m.property("sign-worker@1.service", "ActiveState"), "inactive");
 }
 

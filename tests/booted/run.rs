@@ -183,7 +183,7 @@ fn a_procfile_runs_in_front_until_ctrl_c_and_leaves_nothing(m: &Machine) {
 fn the_first_process_that_ends_ends_the_run_with_its_status(m: &Machine) {
     for (command, status, line) in [
         ("sleep 0.3; echo a last word; exit 3", 3, "copse: failed: exit status 3"),
-        ("sleep 0.3; echo a last word", 0, "copse: ended well"),
+        ("sleep 0.3; echo a last word", 0, "| copse: exited"),
         ("echo a last word; kill -SEGV $$", 139, "copse: failed: signal SEGV"),
         ("echo a last word; exec no-such-program", 127, "copse: failed: exit status 127"),
     ] {
@@ -192,7 +192,7 @@ fn the_first_process_that_ends_ends_the_run_with_its_status(m: &Machine) {
         let group = run.group.clone();
         let (ended, shown) = run.end();
         assert_eq!(ended, status, "{command}: {shown}");
-        for line in [line, "| a last word", "copse: ends ended: stopping"] {
+        for line in [line, "| a last word", "copse: ends exited: stopping"] {
             assert!(shown.contains(line), "{command}: {line}\n{shown}");
         }
         all_left(m, &group);
@@ -284,7 +284,7 @@ fn a_group_file_is_run_with_its_steps_sockets_and_readiness(m: &Machine) {
     assert!(!m.exists(&format!("/run/systemd/generator/multi-user.target.wants/{}", run.unit(".target"))));
     // A crash is repaired, as the file wants it.
     m.kill_and_wait(&run.unit("-slow.service"));
-    run.sees("copse: ended: signal KILL; it will be started again");
+    run.sees("copse: ended: signal KILL; restarting");
     let group = run.group.clone();
     run.signal("TERM");
     let (status, shown) = run.end();

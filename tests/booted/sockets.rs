@@ -184,7 +184,7 @@ fn an_instance_that_gives_up_takes_the_shared_socket_along_and_apply_opens_it_ag
     m.wait("lost-web.socket", "Result", "service-start-limit-hit", SOON);
     let said = m.run(&["copse", "status", "lost"]);
     assert_eq!(said.status, 8, "{said:?}");
-    for text in ["closed when an instance gave up", "copse logs lost/web@2", "copse apply lost"] {
+    for text in ["closed when an instance hit its start limit", "copse logs lost/web@2", "copse apply lost"] {
         assert!(said.stdout.contains(text), "{said:?}");
     }
     let more = asking(m, "8120");

@@ -206,8 +206,8 @@ impl Reporter for Progress {
                     name: subject.label.clone(),
                     action,
                     reasons: reasons.to_vec(),
-                    error: outcome.as_ref().err().cloned(),
-                    result: outcome.unwrap_or_else(|_| "failed".to_owned()),
+                    result: end.as_ref().map_or_else(|_| "failed".to_owned(), |outcome| outcome.word()),
+                    error: outcome.err(),
                     seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 });
                 Some(line)

@@ -1,4 +1,4 @@
-//! What is written for a run: a group file, what is put over it, and the environments of its processes. Pure.
+//! What is written for a run: a group file, a drop-in for it, and the environments of its processes. Pure.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,44 +17,43 @@ use crate::model;
 use crate::model::{Context, Pass, Service, Text};
 use crate::unit::name::GroupName;
 
-/// The drop-in of a run comes behind all others.
+/// Sorts after all other drop-ins.
 const DROP_IN: &str = "~run.toml";
 
-/// What all of a run's processes are given.
+/// What all processes of a run have in common.
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings<'a> {
-    /// What the machine contributes.
     pub(super) context: Context,
     /// The directory of the file that is run, absolute.
     pub(super) directory: &'a Path,
-    /// Where the environments will be written, by name.
+    /// The directory for the environment files.
     pub(super) environments: PathBuf,
     /// The caller's variables.
     pub(super) caller: &'a [Variable],
-    /// Those of `.env` files.
+    /// The variables of `.env` files.
     pub(super) dot_env: &'a [Variable],
-    /// The caller's search path, where systemd takes one.
+    /// The caller's search path, if this systemd has `ExecSearchPath=`.
     pub(super) search_path: Option<String>,
 }
 
-/// What is to be written.
+/// The files of a run.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// The group file and its drop-ins: those it has, and the run's own.
+    /// The group file and its drop-ins, the run's own last.
     pub(super) source: Source,
-    /// The environments: names and texts of files.
+    /// Names and texts of the environment files.
     pub(super) environments: Vec<(String, String)>,
 }
 
-/// The group file of a Procfile: as `copse import` makes it, but that nothing is restarted, as with foreman.
+/// The group file of a Procfile: as `copse import` writes it, but nothing is restarted, as with foreman.
 pub(super) fn of_procfile(
     name: &GroupName,
     path: &Path,
     entries: &[ProcfileLine],
-    around: &procfile::Settings<'_>,
+    surroundings: &procfile::Settings<'_>,
 ) -> (Source, Diagnostics) {
-    let procfile::Imported { mut file, diagnostics, .. } = procfile::group(entries, around);
-    file.group.set("description", format!("{} of {}", file_name(path), around.directory.display()));
+    let procfile::Imported { mut file, diagnostics, .. } = procfile::group(entries, surroundings);
+    file.group.set("description", format!("{} of {}", file_name(path), surroundings.directory.display()));
     file.defaults.set("restart", "no");
     // foreman's `--timeout`.
     file.defaults.set("timeout-stop-sec", "5s");
@@ -67,42 +66,42 @@ fn file_name(path: &Path) -> String {
 }
 
 impl Draft {
-    /// What is put over `source`, so that it runs in these surroundings; of its processes, those in the formation.
+    /// Adds a drop-in to `source`, so that it runs in these surroundings with the processes of the formation.
     ///
     /// # Errors
     /// What is wrong with the group file.
     pub(super) fn new(
         mut source: Source,
         formation: Option<&Formation>,
-        around: &Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
     ) -> Result<Self, Diagnostics> {
         let mut over = GroupFile::default();
-        if !says_where_it_runs(&source) {
-            let directory = Text::literal(around.directory.display().to_string());
+        if !has_working_directory(&source) {
+            let directory = Text::literal(surroundings.directory.display().to_string());
             over.defaults.set("working-directory", model::spelled(&directory).unwrap_or_default());
         }
         let original = source.drop_ins.len();
         source.drop_ins.push(drop_in(&over));
-        let (group, diagnostics) = model::read(&source, &around.context);
+        let (group, diagnostics) = model::read(&source, &surroundings.context);
         let Some(group) = group else { return Err(diagnostics) };
         source.drop_ins.truncate(original);
 
-        // Nothing starts it but this.
+        // Only this command starts it.
         over.group.set("wanted-by", Vec::<String>::new());
         let service = over.defaults.table("service");
-        // Whoever looks on wants to see every line.
+        // The user watches the log, so no line may be dropped.
         service.set("LogRateLimitIntervalSec", "0");
         service.set("LogRateLimitBurst", "0");
-        if let Some(path) = &around.search_path {
+        if let Some(path) = &surroundings.search_path {
             service.set("ExecSearchPath", path.clone());
         }
         let mut environments = Vec::new();
         for (name, step) in &group.setup {
             let table = over.setup(name.as_str());
-            // A throw-away group remembers no earlier run.
+            // A temporary group has no earlier run to compare with.
             table.set("inputs", Vec::<String>::new());
-            let own = own(around, [&step.service]);
-            environments.push(give(table, name.as_str(), &step.service, &own, around));
+            let own = own(surroundings, [&step.service]);
+            environments.push(set_environment(table, name.as_str(), &step.service, &own, surroundings));
         }
         for (name, process) in &group.processes {
             let table = over.process(name.as_str());
@@ -114,12 +113,12 @@ impl Draft {
             let instances = process.instances.iter().flatten();
             let differing: Vec<_> = instances.filter_map(|(name, own)| Some((name, own.as_ref()?))).collect();
             let services = || std::iter::once(&process.service).chain(differing.iter().map(|(_, service)| *service));
-            let own = own(around, services());
-            environments.push(give(table, name.as_str(), &process.service, &own, around));
+            let own = own(surroundings, services());
+            environments.push(set_environment(table, name.as_str(), &process.service, &own, surroundings));
             for (instance, service) in &differing {
                 if service.environment_files != process.service.environment_files {
                     let table = table.table("instance").table(instance.as_str());
-                    table.set("environment-file", files(&path(around, name.as_str()), service));
+                    table.set("environment-file", files(&path(surroundings, name.as_str()), service));
                 }
             }
         }
@@ -127,7 +126,7 @@ impl Draft {
         Ok(Self { source, environments })
     }
 
-    /// The drop-ins by name, those of the group file first.
+    /// Names and texts of the drop-ins, those of the group file first.
     pub(super) fn drop_ins(&self) -> Vec<(String, String)> {
         self.source.drop_ins.iter().map(|file| (file_name(&file.path), file.text.clone())).collect()
     }
@@ -137,20 +136,20 @@ fn drop_in(file: &GroupFile) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: PathBuf::from(DROP_IN), text: file.to_string() })
 }
 
-/// Whether the group file has a working directory for all.
-fn says_where_it_runs(source: &Source) -> bool {
+/// Whether the group file sets a working directory for all processes.
+fn has_working_directory(source: &Source) -> bool {
     let table = model::document(source, &mut Diagnostics::default());
     table.is_some_and(|table| table.table("defaults").is_some_and(|table| table.get("working-directory").is_some()))
 }
 
-/// What the group file sets for a process.
-fn own<'s>(around: &Surroundings<'_>, services: impl IntoIterator<Item = &'s Service>) -> Own {
+/// What the group file sets for a process with these services.
+fn own<'s>(surroundings: &Surroundings<'_>, services: impl IntoIterator<Item = &'s Service>) -> Own {
     let mut own = Own::default();
     for service in services {
         own.sets.extend(service.environment.keys().cloned());
         own.sets.extend(passed_through(service));
-        let user = |name: &str| service.directives.iter().any(|directive| directive.name == name);
-        own.other_user |= around.context.scope == Scope::System && user("User");
+        let has = |name: &str| service.directives.iter().any(|directive| directive.name == name);
+        own.other_user |= surroundings.context.scope == Scope::System && has("User");
     }
     own
 }
@@ -166,21 +165,27 @@ fn passed_through(service: &Service) -> BTreeSet<String> {
     words.filter_map(|word| word.split_once('=')).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Names the file of a process's or step's environment in its table; gives the file's name and text.
-fn give(table: &mut Table, name: &str, service: &Service, own: &Own, around: &Surroundings<'_>) -> (String, String) {
-    table.set("environment-file", files(&path(around, name), service));
-    (file_of(name), environment::file(around.caller, around.dot_env, own))
+/// Sets the environment file of a process or step in its table. Returns the file's name and text.
+fn set_environment(
+    table: &mut Table,
+    name: &str,
+    service: &Service,
+    own: &Own,
+    surroundings: &Surroundings<'_>,
+) -> (String, String) {
+    table.set("environment-file", files(&path(surroundings, name), service));
+    (file_of(name), environment::file(surroundings.caller, surroundings.dot_env, own))
 }
 
 fn file_of(name: &str) -> String {
     format!("{name}.env")
 }
 
-fn path(around: &Surroundings<'_>, name: &str) -> PathBuf {
-    around.environments.join(file_of(name))
+fn path(surroundings: &Surroundings<'_>, name: &str) -> PathBuf {
+    surroundings.environments.join(file_of(name))
 }
 
-/// The value of `environment-file`: the run's own, and then the group file's, which say more.
+/// The value of `environment-file`: the run's own file, then those of the group file, which override it.
 fn files(own: &Path, service: &Service) -> Value {
     let of_file = service.environment_files.iter().map(|(optional, path)| {
         let path = model::spelled(path).unwrap_or_default();
@@ -213,7 +218,7 @@ mod tests {
     /// The group as it will be run, and the environments.
     fn drafted(source: Source, formation: Option<&str>) -> (Group, Vec<(String, String)>) {
         let caller = [variable("HOME", "/home/u"), variable("PORT", "9"), variable("LANG", "C")];
-        let around = Surroundings {
+        let surroundings = Surroundings {
             context: Context { scope: Scope::System, cpus: 2 },
             directory: Path::new("/home/u/shop"),
             environments: PathBuf::from("/run/copse/run/run-shop-1"),
@@ -222,8 +227,8 @@ mod tests {
             search_path: Some("/opt/bin:/usr/bin".to_owned()),
         };
         let formation = formation.map(|text| Formation::new(text).unwrap());
-        let draft = Draft::new(source, formation.as_ref(), &around).unwrap();
-        let (group, diagnostics) = model::read(&draft.source, &around.context);
+        let draft = Draft::new(source, formation.as_ref(), &surroundings).unwrap();
+        let (group, diagnostics) = model::read(&draft.source, &surroundings.context);
         (group.unwrap_or_else(|| panic!("{diagnostics:?}")), draft.environments)
     }
 
@@ -240,7 +245,7 @@ mod tests {
         let text = "web: bin/web $PORT\nrelease: bin/migrate\n".to_owned();
         let (entries, _) = procfile::read(&Arc::new(SourceFile { path: "/srv/app/Procfile".into(), text }));
         let directory = Path::new("/home/u/shop");
-        let around = procfile::Settings {
+        let surroundings = procfile::Settings {
             formation: &Formation::default(),
             port: PORT,
             variables: &[],
@@ -248,7 +253,7 @@ mod tests {
             directory,
             search_path: true,
         };
-        let (source, _) = of_procfile(&name(), Path::new("/home/u/shop/Procfile"), &entries, &around);
+        let (source, _) = of_procfile(&name(), Path::new("/home/u/shop/Procfile"), &entries, &surroundings);
         let (group, environments) = drafted(source, None);
         assert_eq!(group.description.as_deref(), Some("Procfile of /home/u/shop"));
         let web = process(&group, "web");
@@ -320,7 +325,7 @@ Environment = ["'PORT=1' X=2"]
 
     #[test]
     fn a_broken_file_is_refused_where_it_is_broken() {
-        let around = Surroundings {
+        let surroundings = Surroundings {
             context: Context { scope: Scope::User, cpus: 2 },
             directory: Path::new("/home/u"),
             environments: PathBuf::from("/x"),
@@ -328,7 +333,7 @@ Environment = ["'PORT=1' X=2"]
             dot_env: &[],
             search_path: None,
         };
-        let diagnostics = Draft::new(source("[process.a]\nexce = \"/a\"\n"), None, &around).unwrap_err();
+        let diagnostics = Draft::new(source("[process.a]\nexce = \"/a\"\n"), None, &surroundings).unwrap_err();
         let lines: Vec<String> = diagnostics.iter().map(crate::basic::diagnostic::Diagnostic::line).collect();
         assert!(lines.iter().any(|line| line.starts_with("/home/u/shop.toml:2:1: error")), "{lines:?}");
     }

@@ -1,4 +1,4 @@
-//! The environment that the processes of `copse run` get: the caller's, as foreman's do.
+//! The environment of the processes of `copse run`: the caller's, as with foreman.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,8 +9,8 @@ use crate::model::is_variable;
 use crate::unit::environment_file;
 use crate::unit::environment_file::can_hold;
 
-/// Variables that tell a process about itself; another would be misled by them. systemd.exec(5), "Environment variables
-/// in spawned processes", and what shells keep there.
+/// Variables that are about one process and would mislead another one: systemd.exec(5), "Environment variables in spawned
+/// processes", and those of shells.
 const OF_ONE_PROCESS: [&str; 35] = [
     "_",
     "CACHE_DIRECTORY",
@@ -52,20 +52,20 @@ const OF_ONE_PROCESS: [&str; 35] = [
 /// Variables that systemd sets itself for a process with another `user`.
 const OF_ONE_USER: [&str; 6] = ["DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "MAIL", "SHELL", "USER"];
 
-/// What the process is told that the file doesn't say.
+/// What a process gets from elsewhere than its environment file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Own {
-    /// Variables that the group file sets for it: those of the caller would override them, as a file overrides
-    /// `Environment=` (systemd.exec(5)).
+    /// Variables that the group file sets for it. The caller's must be left out, as a file overrides `Environment=`
+    /// (systemd.exec(5)).
     pub(super) sets: BTreeSet<String>,
     /// It runs as another user than the caller.
     pub(super) other_user: bool,
 }
 
-/// The variables of the caller that everybody gets, and the names of those that can't be handed on: systemd takes no
-/// names but of letters, digits and `_`, and no values but text.
+/// The variables of the caller that all processes get, and the names of those that systemd does not accept: names consist
+/// of letters, digits and `_`, and values are text.
 pub(super) fn of_caller(all: impl IntoIterator<Item = (OsString, OsString)>) -> (Vec<Variable>, Vec<String>) {
-    let (mut variables, mut lost) = (Vec::new(), Vec::new());
+    let (mut variables, mut invalid) = (Vec::new(), Vec::new());
     for (name, value) in all {
         let shown = name.to_string_lossy().into_owned();
         match (name.into_string(), value.into_string()) {
@@ -73,16 +73,16 @@ pub(super) fn of_caller(all: impl IntoIterator<Item = (OsString, OsString)>) -> 
             (Ok(name), Ok(value)) if is_variable(&name) && can_hold(&value) => {
                 variables.push(Variable { name, value });
             }
-            _ => lost.push(shown),
+            _ => invalid.push(shown),
         }
     }
     variables.sort_by(|a, b| a.name.cmp(&b.name));
-    lost.sort();
-    (variables, lost)
+    invalid.sort();
+    (variables, invalid)
 }
 
-/// The text of the process's `EnvironmentFile=`: the caller's variables but for those that aren't its business, and
-/// over them those of `.env` files.
+/// The text of a process's `EnvironmentFile=`: the caller's variables that apply to it, overridden by those of `.env`
+/// files.
 pub(super) fn file(caller: &[Variable], dot_env: &[Variable], own: &Own) -> String {
     let of_user = |name: &str| OF_ONE_USER.contains(&name) || name.starts_with("XDG_") || name.starts_with("SUDO_");
     let passed =

@@ -1,4 +1,4 @@
-//! A run in front of whoever looks on: the log, what becomes of each process, and how it is asked to end.
+//! A run in the foreground: shows the log and what becomes of each process, until it ends or is interrupted.
 
 use std::collections::HashMap;
 use std::io::{Stdout, Write as _, stdout};
@@ -27,23 +27,21 @@ use crate::manager::watch::Watch;
 use crate::model::Group;
 use crate::unit::name;
 
-/// How long the last lines may take from the processes to the journal and back.
+/// How long to wait for the last lines of the journal.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// After the last line: how long none has to come.
+/// How long no line may come after the last one.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// Why a run ended.
+/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Over {
-    /// By itself.
+pub(super) enum Outcome {
     Ended(End),
-    /// By a signal, or because nobody can read what is shown any more.
-    Asked,
+    /// By a signal, or because stdout is closed.
+    Requested,
 }
 
-/// A run, shown.
-pub(super) struct Front {
+pub(super) struct Foreground {
     scope: Scope,
     group: String,
     target: String,
@@ -54,7 +52,7 @@ pub(super) struct Front {
     begun: Begun,
     painter: Painter,
     stdout: Stdout,
-    /// Nobody reads it any more.
+    /// stdout is closed.
     closed: bool,
     journal: Journal,
 }
@@ -66,15 +64,15 @@ struct Journal {
     open: bool,
 }
 
-impl Front {
-    /// Begins to follow the journal. `any_end`: see [`end`].
+impl Foreground {
+    /// Follows the journal from now on. `any_end`: see [`end`].
     ///
     /// # Errors
-    /// Where journalctl can't be run.
-    pub(super) fn new(scope: Scope, group: &Group, jobs: Jobs, any_end: bool, colour: bool) -> std::io::Result<Self> {
+    /// journalctl cannot be run.
+    pub(super) fn new(scope: Scope, group: &Group, jobs: Jobs, any_end: bool, color: bool) -> std::io::Result<Self> {
         let members = members::members(group);
         let name = group.name.as_str().to_owned();
-        let painter = Painter::new(scope, &name, &members, colour).live();
+        let painter = Painter::new(scope, &name, &members, color).live();
         Ok(Self {
             journal: Journal::follow(scope, &name, &members)?,
             scope,
@@ -91,55 +89,55 @@ impl Front {
         })
     }
 
-    /// A sentence about the run as a whole.
-    pub(super) fn say(&mut self, text: &str) {
+    /// Shows a line about the run as a whole.
+    pub(super) fn show(&mut self, text: &str) {
         let name = self.group.clone();
-        self.say_of(&name, text);
+        self.show_unit(&name, text);
     }
 
-    fn say_of(&mut self, name: &str, text: &str) {
+    fn show_unit(&mut self, name: &str, text: &str) {
         let line = self.painter.own_line(name, clock::now(), text);
         self.print(&line);
     }
 
     fn print(&mut self, text: &str) {
-        // Each at once: somebody looks on.
+        // Flush each line, as the user watches.
         if !self.closed && self.stdout.write_all(text.as_bytes()).and_then(|()| self.stdout.flush()).is_err() {
             self.closed = true;
         }
     }
 
-    /// Starts the group and shows what happens until the run is over, or somebody asks for its end.
+    /// Starts the group and shows what happens, until the run ends or is interrupted.
     ///
     /// # Errors
-    /// A manager that refuses, or is gone.
-    pub(super) async fn start_and_run(&mut self, signals: &mut Signals) -> zbus::Result<Over> {
+    /// What the manager refuses.
+    pub(super) async fn start_and_run(&mut self, signals: &mut Signals) -> zbus::Result<Outcome> {
         let mut watch = self.watch();
         let target = &*self.target;
         self.jobs.systemd().ask(|manager| async move { manager.start_unit(target, "replace").await }).await?;
         loop {
             tokio::select! {
                 signal = signals.next() => {
-                    self.say(&format!("{signal}: stopping"));
-                    return Ok(Over::Asked);
+                    self.show(&format!("{signal}: stopping"));
+                    return Ok(Outcome::Requested);
                 }
-                line = self.journal.next() => self.show(line),
+                line = self.journal.next() => self.show_line(line),
                 units = watch.next() => {
-                    if let Some(end) = self.look(units?).await? {
-                        return Ok(Over::Ended(end));
+                    if let Some(end) = self.update(units?).await? {
+                        return Ok(Outcome::Ended(end));
                     }
                 }
             }
             if self.closed {
-                return Ok(Over::Asked);
+                return Ok(Outcome::Requested);
             }
         }
     }
 
-    /// Stops the group and shows how it goes; a signal kills what is still there.
+    /// Stops the group and shows what happens. A second signal kills what still runs.
     ///
     /// # Errors
-    /// A manager that is gone.
+    /// What the manager refuses.
     pub(super) async fn stop(&mut self, signals: &mut Signals) -> zbus::Result<()> {
         let mut watch = self.watch();
         let target = &*self.target;
@@ -147,13 +145,13 @@ impl Front {
         loop {
             tokio::select! {
                 signal = signals.next() => {
-                    self.say(&format!("{signal} again: killing what still runs"));
-                    // That there is nothing left to kill is no failure.
+                    self.show(&format!("{signal} again: killing what still runs"));
+                    // If nothing is left to kill, that is no failure.
                     let _ = self.jobs.systemd().manager().kill_unit(&self.slice, "all", libc::SIGKILL).await;
                 }
-                line = self.journal.next() => self.show(line),
+                line = self.journal.next() => self.show_line(line),
                 units = watch.next() => {
-                    self.look(units?).await?;
+                    self.update(units?).await?;
                     if self.is_down() {
                         return Ok(());
                     }
@@ -162,50 +160,50 @@ impl Front {
         }
     }
 
-    /// Shows the lines that are still on their way.
+    /// Shows the lines that the journal has not delivered yet.
     pub(super) async fn last_lines(&mut self) {
         let Ok(marker) = marker::put(self.scope, &self.group) else { return };
         let limit = Instant::now() + LAST_LINES;
         let mut marked = false;
         while self.journal.open {
-            // What a process wrote and what comes after it take two ways into the journal.
+            // The output of a process and the mark reach the journal over different sockets.
             let until = if marked { limit.min(Instant::now() + SILENCE) } else { limit };
             match timeout_at(until, self.journal.next()).await {
                 Ok(Some(line)) if line.contains(&marker) => marked = true,
-                Ok(line) => self.show(line),
+                Ok(line) => self.show_line(line),
                 Err(_) => break,
             }
         }
-        // It has nothing to end well.
+        // It has nothing to save.
         let _ = self.journal.child.kill().await;
     }
 
-    fn show(&mut self, line: Option<String>) {
+    fn show_line(&mut self, line: Option<String>) {
         match line {
             Some(line) => {
                 if let Some(text) = self.painter.line(&line) {
                     self.print(&text);
                 }
             }
-            None => self.say("journalctl ended: the log isn't shown any more"),
+            None => self.show("journalctl exited, the log is no longer shown"),
         }
     }
 
-    /// Says what is new of the units, the last of which is the target, and whether that is the end.
-    async fn look(&mut self, units: &[UnitInfo]) -> zbus::Result<Option<End>> {
+    /// Shows what changed. `units`: the members, then the target. Returns whether that ends the run.
+    async fn update(&mut self, units: &[UnitInfo]) -> zbus::Result<Option<End>> {
         let Some((target, rows)) = units.split_last() else { return Ok(None) };
-        let unclear = self.watched.iter().zip(rows).filter(|(unit, row)| unit.asks_for_details(row));
+        let unclear = self.watched.iter().zip(rows).filter(|(unit, row)| unit.needs_properties(row));
         let unclear: Vec<&str> = unclear.map(|(_, row)| row.name.as_str()).collect();
         let properties = self.jobs.systemd().properties_of(&unclear).await?;
         let mut found: HashMap<&str, Properties> = unclear.into_iter().zip(properties).collect();
-        let mut news = Vec::new();
+        let mut messages = Vec::new();
         for (unit, row) in self.watched.iter_mut().zip(rows) {
-            if let Some(text) = unit.see(row.clone(), found.remove(&*row.name)) {
-                news.push((unit.member.subject.label.clone(), text));
+            if let Some(text) = unit.update(row.clone(), found.remove(&*row.name)) {
+                messages.push((unit.member.subject.label.clone(), text));
             }
         }
-        for (label, text) in news {
-            self.say_of(&label, &text);
+        for (label, text) in messages {
+            self.show_unit(&label, &text);
         }
         self.begun(target);
         Ok(end(&self.watched, target, self.begun, self.any_end))
@@ -219,14 +217,14 @@ impl Front {
         match target.active {
             ActiveState::Active => {
                 self.begun = Begun::Ready;
-                self.say("ready");
+                self.show("ready");
             }
             ActiveState::Inactive | ActiveState::Failed => self.begun = Begun::Failed,
             _ => {}
         }
     }
 
-    /// Nothing of it runs, or is going to.
+    /// No unit runs or is about to.
     fn is_down(&self) -> bool {
         self.watched.iter().all(|unit| unit.info.is_down())
     }
@@ -251,17 +249,17 @@ impl Journal {
         let now = clock::now() / 1_000_000;
         let mut command = Command::new("journalctl");
         command.args(["--no-pager", "--quiet", "--all", "--output=json", "--follow", "--no-tail"]);
-        // The name was another group's only if PIDs came round.
+        // Only a reused PID gives two runs the same name.
         command.arg(format!("--since=@{now}")).arg(format!("--output-fields={}", FIELDS.join(",")));
         command.args(matches(scope, &named, members));
-        // A group of its own: Ctrl-C is for this process, and the last lines are still to come.
+        // A process group of its own, so that Ctrl-C does not end it before the last lines.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
         let mut child = command.spawn()?;
         let Some(stdout) = child.stdout.take() else { return Err(std::io::ErrorKind::BrokenPipe.into()) };
         Ok(Self { child, lines: BufReader::new(stdout).lines(), open: true })
     }
 
-    /// The next line; `None` once, when there are no more. Can be dropped and called again.
+    /// The next line; `None` once, at the end. Cancel safe.
     async fn next(&mut self) -> Option<String> {
         if !self.open {
             return std::future::pending().await;

@@ -1,20 +1,20 @@
-//! A line in the journal of the group that says that its run is over. It comes behind the lines of its processes, so who
-//! follows the journal has seen them when it comes by.
+//! A line in the journal of the group that marks the end of its run. It comes after the lines of its processes, so a reader
+//! that follows the journal has all of them when it reads the mark.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
 use crate::basic::scope::Scope;
 
-/// Where journald takes lines (systemd.journal-fields(7), "Native protocol").
+/// Where journald receives messages (systemd.journal-fields(7), "Native protocol").
 const SOCKET: &str = "/run/systemd/journal/socket";
 
-/// Writes the line; gives its message, which is found nowhere else.
+/// Writes the line, and returns its message, which is unique.
 ///
 /// # Errors
-/// Where there is no journal.
+/// There is no journal.
 pub(super) fn put(scope: Scope, group: &str) -> io::Result<String> {
-    let message = format!("copse run ({}) is over: {group} has stopped", std::process::id());
+    let message = format!("copse run ({}) has ended: {group} is stopped", std::process::id());
     // The fields by which the group's lines are found.
     let fields = match scope {
         Scope::System => format!("COPSE_GROUP={group}"),

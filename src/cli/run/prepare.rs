@@ -1,9 +1,9 @@
-//! Reads what is to be run, and says what is wrong with it.
+//! Reads what is to be run, and reports what is wrong with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Run;
+use super::args::Run;
 use super::draft;
 use super::draft::{Draft, Surroundings};
 use super::environment;
@@ -20,7 +20,7 @@ use crate::generator;
 use crate::group_file::discover;
 use crate::group_file::discover::{FoundGroup, Source};
 use crate::import::dotenv;
-use crate::import::dotenv::{DotEnv, Variable};
+use crate::import::dotenv::Variable;
 use crate::import::procfile;
 use crate::import::procfile::Formation;
 use crate::model;
@@ -32,42 +32,54 @@ use crate::unit::directives::Systemd;
 pub(super) struct Prepared {
     pub(super) draft: Draft,
     pub(super) group: Group,
-    /// As with foreman, the end of any process is the end.
+    /// The run ends when any process exits, as with foreman.
     pub(super) any_end: bool,
 }
 
+/// Reads all files that `run` names.
+///
+/// # Errors
+/// What is wrong with them; their diagnostics are printed.
+pub(super) fn prepare(
+    run: &Run,
+    file: &Path,
+    workspace: &Workspace,
+    directories: &Directories,
+) -> Result<Prepared, Error> {
+    run.prepare(file, workspace, directories)
+}
+
 impl Run {
-    /// Reads all files.
-    pub(super) fn prepare(&self, file: &Path, place: &Workspace, directories: &Directories) -> Result<Prepared, Error> {
+    fn prepare(&self, file: &Path, workspace: &Workspace, directories: &Directories) -> Result<Prepared, Error> {
         let is_group = file.extension().is_some_and(|extension| extension == "toml");
         let directory = file.parent().unwrap_or(Path::new("/"));
         let mut dot_env = self.dot_env(directory, is_group)?;
-        let (caller, lost) = environment::of_caller(std::env::vars_os());
-        if !lost.is_empty() {
-            warn(&format!("environment variables not valid for systemd, ignoring: {}", lost.join(", ")), None);
+        let (caller, invalid_names) = environment::of_caller(std::env::vars_os());
+        if !invalid_names.is_empty() {
+            warn(&format!("environment variables not valid for systemd, ignoring: {}", invalid_names.join(", ")), None);
         }
         let systemd = Systemd::detect(directories).unwrap_or(Systemd::NEWEST);
         let search_path = systemd.knows(Section::Service, "ExecSearchPath").then(|| search_path(&caller)).flatten();
         let source = match is_group {
-            true => self.group_file(file, place)?,
+            true => self.group_file(file, workspace)?,
             false => {
                 let port = self.first_port(&mut dot_env, &caller)?;
-                self.procfile(file, directory, place, port, search_path.is_some())?
+                self.procfile(file, directory, workspace, port, search_path.is_some())?
             }
         };
-        let around = Surroundings {
+        let surroundings = Surroundings {
             context: Context { scope: directories.scope, cpus: generator::cpus() },
             directory,
-            environments: place.path(""),
+            environments: workspace.path(""),
             caller: &caller,
             dot_env: &dot_env,
             search_path,
         };
-        // A Procfile's formation is in its group already.
+        // The group of a Procfile has its formation already.
         let formation = self.formation.as_ref().filter(|_| is_group);
-        let drafted = Draft::new(source, formation, &around);
+        let drafted = Draft::new(source, formation, &surroundings);
         let draft = drafted.map_err(|diagnostics| invalid(&diagnostics))?;
-        let (group, diagnostics) = model::read(&draft.source, &around.context);
+        let (group, diagnostics) = model::read(&draft.source, &surroundings.context);
         let Some(group) = group else { return Err(invalid(&diagnostics)) };
         show(&diagnostics);
         if let Some(path) = occupied(&group, directories) {
@@ -77,9 +89,11 @@ impl Run {
         Ok(Prepared { draft, group, any_end: !is_group })
     }
 
-    fn group_file(&self, file: &Path, place: &Workspace) -> Result<Source, Error> {
+    fn group_file(&self, file: &Path, workspace: &Workspace) -> Result<Source, Error> {
         if self.port.is_some() {
-            return Err(Error::usage("`--port` is for Procfiles; a group file says which ports its processes have"));
+            return Err(Error::usage(
+                "`--port` applies to Procfiles only; a group file sets the ports of its processes",
+            ));
         }
         let mut found = discover::named(&[file]);
         let Some(FoundGroup { source: Some(mut source), .. }) = found.groups.pop_if(|group| group.source.is_some())
@@ -87,7 +101,7 @@ impl Run {
             found.groups.into_iter().for_each(|group| found.diagnostics.extend(group.diagnostics));
             return Err(invalid(&found.diagnostics));
         };
-        source.name = place.name.clone();
+        source.name = workspace.name.clone();
         if let Some(formation) = &self.formation {
             let table = model::document(&source, &mut Diagnostics::default());
             let names: Vec<String> = table
@@ -95,7 +109,7 @@ impl Run {
                 .and_then(|table| table.table("process"))
                 .map(|table| table.names().map(str::to_owned).collect())
                 .unwrap_or_default();
-            known(formation, &names, file)?;
+            check_names(formation, &names, file)?;
         }
         Ok(source)
     }
@@ -104,14 +118,14 @@ impl Run {
         &self,
         file: &Path,
         directory: &Path,
-        place: &Workspace,
+        workspace: &Workspace,
         port: u16,
         found_by_systemd: bool,
     ) -> Result<Source, Error> {
         let (entries, mut diagnostics) = procfile::read(&read(file)?);
         let formation = self.formation.clone().unwrap_or_default();
-        known(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
-        let around = procfile::Settings {
+        check_names(&formation, &entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), file)?;
+        let settings = procfile::Settings {
             formation: &formation,
             port,
             variables: &[],
@@ -119,7 +133,7 @@ impl Run {
             directory,
             search_path: !found_by_systemd,
         };
-        let (source, more) = draft::of_procfile(&place.name, file, &entries, &around);
+        let (source, more) = draft::of_procfile(&workspace.name, file, &entries, &settings);
         diagnostics.extend(more);
         show(&diagnostics);
         if entries.iter().all(|entry| formation.of(&entry.name) == 0) {
@@ -128,25 +142,25 @@ impl Run {
         Ok(source)
     }
 
-    /// The variables of `.env` files, the last of each name.
+    /// The variables of `.env` files; the last one of a name counts.
     fn dot_env(&self, directory: &Path, is_group: bool) -> Result<Vec<Variable>, Error> {
-        let beside = directory.join(".env");
+        let default = directory.join(".env");
         let files = match self.env.as_slice() {
-            [] if !is_group && beside.is_file() => vec![beside],
+            [] if !is_group && default.is_file() => vec![default],
             files => files.to_vec(),
         };
-        let mut all = Vec::new();
+        let mut variables = Vec::new();
         for file in files {
-            let DotEnv { variables, diagnostics } = dotenv::read(&read(&file)?);
-            show(&diagnostics);
-            for variable in variables {
-                dotenv::set(&mut all, &variable.name, variable.value);
+            let found = dotenv::read(&read(&file)?);
+            show(&found.diagnostics);
+            for variable in found.variables {
+                dotenv::set(&mut variables, &variable.name, variable.value);
             }
         }
-        Ok(all)
+        Ok(variables)
     }
 
-    /// `--port`, or `PORT` of a `.env` file, or of the caller. Each process gets one of its own.
+    /// `--port`, or `PORT` of a `.env` file or of the caller. Each process gets its own port from there on.
     fn first_port(&self, dot_env: &mut Vec<Variable>, caller: &[Variable]) -> Result<u16, Error> {
         let said = |variables: &[Variable]| variables.iter().find(|variable| variable.name == "PORT").cloned();
         let found = said(dot_env).or_else(|| said(caller));
@@ -154,33 +168,34 @@ impl Run {
         match (self.port, procfile::first_port(found.as_slice())) {
             (Some(port), _) | (None, Ok(port)) => Ok(port),
             (None, Err(text)) => {
-                Err(Error::usage(format_args!("`PORT={text}` isn't a port")).help("say one with `--port`"))
+                Err(Error::usage(format_args!("`PORT={text}` is not a port")).help("set one with `--port`"))
             }
         }
     }
 }
 
-/// The directories of the caller's `PATH` that systemd takes in `ExecSearchPath=`.
+/// The directories of the caller's `PATH` that are valid in `ExecSearchPath=`.
 fn search_path(caller: &[Variable]) -> Option<String> {
     let path = &caller.iter().find(|variable| variable.name == "PATH")?.value;
-    let taken =
+    let is_valid =
         |directory: &&str| directory.starts_with('/') && !directory.contains(|c: char| c.is_control() || c == '\\');
     let directories: Vec<String> =
-        path.split(':').filter(taken).map(|directory| directory.replace('%', "%%")).collect();
+        path.split(':').filter(is_valid).map(|directory| directory.replace('%', "%%")).collect();
     (!directories.is_empty()).then(|| directories.join(":"))
 }
 
-/// A runtime directory of the group's that somebody else has made.
+/// A runtime directory of the group that exists already.
 fn occupied(group: &Group, directories: &Directories) -> Option<PathBuf> {
     let base = directories.state.as_deref().and_then(Path::parent)?;
     let services = group.processes.values().map(|process| &process.service);
     let own = services.chain(group.setup.values().map(|step| &step.service)).flat_map(|service| &service.directories);
-    let all = own.chain(group.shared.iter().flat_map(|shared| &shared.directories));
-    let names = all.filter(|directory| directory.kind == DirectoryKind::Runtime).flat_map(|directory| &directory.names);
+    let directories = own.chain(group.shared.iter().flat_map(|shared| &shared.directories));
+    let names =
+        directories.filter(|directory| directory.kind == DirectoryKind::Runtime).flat_map(|directory| &directory.names);
     names.filter_map(model::spelled).map(|name| base.join(name)).find(|path| path.exists())
 }
 
-fn known(formation: &Formation, names: &[String], file: &Path) -> Result<(), Error> {
+fn check_names(formation: &Formation, names: &[String], file: &Path) -> Result<(), Error> {
     let Some(unknown) = formation.unknown(names.iter().map(String::as_str)) else { return Ok(()) };
     let near = suggest::nearest(unknown, names.iter().map(String::as_str));
     Err(Error::usage(format_args!("{} has no process `{unknown}`", file.display())).did_you_mean(near))

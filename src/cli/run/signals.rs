@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Ctrl-C, a polite request, and a terminal that was closed.
+/// SIGINT, SIGTERM, and SIGHUP.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -10,10 +10,10 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on they don't end this process by themselves.
+    /// From now on these signals do not end this process.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// The system refuses to install a handler.
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -22,12 +22,12 @@ impl Signals {
         })
     }
 
-    /// The next of them, by what people call it.
+    /// The next one, in a word for the log.
     pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "Ctrl-C",
             _ = self.terminate.recv() => "SIGTERM",
-            _ = self.hang_up.recv() => "the terminal is gone",
+            _ = self.hang_up.recv() => "terminal closed",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of the units of a run: what is said of it, and when it is over. Pure.
+//! The units of a run: what is shown of their changes, and when the run ends. Pure.
 
 use crate::basic::clock::Monotonic;
 use crate::change::observe::members::{Kind, Member, Start};
@@ -12,36 +12,31 @@ use crate::manager::unit::UnitInfo;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Watched {
     pub(super) member: Member,
-    /// The run is over when it failed.
+    /// The run ends when it fails.
     pub(super) essential: bool,
-    /// The last look at it.
     pub(super) info: UnitInfo,
     pub(super) properties: Option<Properties>,
-    /// What that meant.
     pub(super) state: State,
 }
 
-/// Why a run is over.
+/// Why a run ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// This process, or step, ended; with this exit status.
+    /// This process or step ended, with this exit status.
     Of(String, u8),
-    /// All processes ended well.
+    /// All processes exited with success.
     Done,
-    /// The start failed, and no unit says why.
+    /// The start failed, and no unit shows why.
     NotStarted,
-    /// Somebody else stopped the group.
+    /// The group was stopped by another program.
     Stopped,
 }
 
 /// How far the start of the group is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// It goes on.
     Starting,
-    /// It is over, and the group is ready.
     Ready,
-    /// It is over, and failed.
     Failed,
 }
 
@@ -52,26 +47,27 @@ impl Watched {
         Self { member, essential, info, properties: None, state }
     }
 
-    /// Whether its row alone doesn't tell what became of it.
-    pub(super) fn asks_for_details(&self, now: &UnitInfo) -> bool {
-        // One that starts and ends between two looks has the same row both times.
+    /// Whether its states alone do not show what became of it.
+    pub(super) fn needs_properties(&self, now: &UnitInfo) -> bool {
+        // A unit that starts and exits between two looks has the same states both times.
         *now != self.info || now.active == ActiveState::Inactive && now.job.is_none()
     }
 
-    /// Takes a look in; gives what is to be said of it.
-    pub(super) fn see(&mut self, info: UnitInfo, properties: Option<Properties>) -> Option<String> {
+    /// Takes the states in. Returns what is to be shown.
+    pub(super) fn update(&mut self, info: UnitInfo, properties: Option<Properties>) -> Option<String> {
         let restarts =
             |properties: &Option<Properties>| properties.as_ref().map_or(0, |properties| properties.restarts);
         let properties = properties.or_else(|| self.properties.take());
         let state = State::of(&self.member, &info, properties.as_ref());
         let again = state == State::Restarting && restarts(&properties) != restarts(&self.properties);
-        let news = (state != self.state || again).then(|| said(&self.member, &self.state, &state, properties.as_ref()));
+        let message =
+            (state != self.state || again).then(|| message(&self.member, &self.state, &state, properties.as_ref()));
         (self.info, self.properties, self.state) = (info, properties, state);
-        news.flatten()
+        message.flatten()
     }
 
-    /// A process or step that is over, or never was.
-    fn is_over(&self) -> bool {
+    /// It has exited, or never ran.
+    fn has_ended(&self) -> bool {
         match self.state {
             State::Up => self.info.sub == SubState::Exited,
             State::Idle => self.member.start != Start::Timed,
@@ -80,15 +76,15 @@ impl Watched {
         }
     }
 
-    /// What is not known to have ended comes last.
-    fn ended(&self) -> (bool, Option<Monotonic>) {
+    /// When it exited; if that is unknown, it sorts last.
+    fn exited_at(&self) -> (bool, Option<Monotonic>) {
         let properties = self.properties.as_ref();
         (properties.is_none(), properties.and_then(|properties| properties.times.main_exited))
     }
 }
 
-/// What a change of state is called; nothing where systemd's steps are nobody's concern.
-fn said(member: &Member, before: &State, now: &State, properties: Option<&Properties>) -> Option<String> {
+/// What is shown of a change of state; `None` for steps that only matter to systemd.
+fn message(member: &Member, before: &State, now: &State, properties: Option<&Properties>) -> Option<String> {
     Some(match (now, member.kind) {
         (State::Up, Kind::Process) => match properties.and_then(|properties| properties.pid) {
             None => "ready".to_owned(),
@@ -96,28 +92,29 @@ fn said(member: &Member, before: &State, now: &State, properties: Option<&Proper
         },
         (State::Up, Kind::Socket) => "listening".to_owned(),
         (State::Done, Kind::Setup) => "done".to_owned(),
-        (State::Done, _) => "ended well".to_owned(),
-        (State::Skipped, _) => "left out: a condition of its isn't met".to_owned(),
-        (State::Masked, _) => "left out: it is masked".to_owned(),
+        (State::Done, _) => "exited".to_owned(),
+        (State::Skipped, _) => "skipped: condition unmet".to_owned(),
+        (State::Masked, _) => "skipped: masked".to_owned(),
         (State::Restarting, _) => {
             let cause = properties.and_then(Properties::cause).filter(|cause| cause.result != UnitResult::Success);
-            format!("ended{}; it will be started again", cause.map(|cause| format!(": {cause}")).unwrap_or_default())
+            format!("ended{}; restarting", cause.map(|cause| format!(": {cause}")).unwrap_or_default())
         }
         (State::Failed(None), _) => "failed".to_owned(),
         (State::Failed(Some(cause)), _) => format!("failed: {cause}"),
-        (State::NotLoaded(how), _) => format!("can't be run: {how}"),
-        (State::Refused, _) => "refused by an Assert…= of its".to_owned(),
+        (State::NotLoaded(how), _) => format!("cannot run: {how}"),
+        (State::Refused, _) => "not started: assertion failed".to_owned(),
         (State::Stopped, _) if !matches!(before, State::Starting) => "stopped".to_owned(),
         _ => return None,
     })
 }
 
-/// Whether the run is over. `any_end`: as with foreman, the end of any process is the end.
+/// Whether the run ends, and why. `any_end`: it ends when any process exits, as with foreman.
 pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: bool) -> Option<End> {
     let counts = |unit: &&Watched| unit.essential && unit.member.start == Start::Auto;
     let failed = |unit: &&Watched| matches!(unit.state, State::Failed(_) | State::NotLoaded(_) | State::Refused);
     let done = |unit: &&Watched| any_end && unit.member.kind == Kind::Process && unit.state == State::Done;
-    let first = units.iter().filter(counts).filter(|unit| failed(unit) || done(unit)).min_by_key(|unit| unit.ended());
+    let first =
+        units.iter().filter(counts).filter(|unit| failed(unit) || done(unit)).min_by_key(|unit| unit.exited_at());
     if let Some(unit) = first {
         let status = if unit.state == State::Done { 0 } else { status(unit.properties.as_ref()) };
         return Some(End::Of(unit.member.subject.label.clone(), status));
@@ -129,12 +126,13 @@ pub(super) fn end(units: &[Watched], target: &UnitInfo, begun: Begun, any_end: b
         return Some(if begun == Begun::Failed { End::NotStarted } else { End::Stopped });
     }
     let processes = || units.iter().filter(|unit| unit.member.kind == Kind::Process);
-    // A socket or timer that is up can still start one.
-    let can_start = units.iter().any(|unit| matches!(unit.member.kind, Kind::Socket | Kind::Timer) && !unit.is_over());
-    (!can_start && processes().all(Watched::is_over)).then_some(End::Done)
+    // An active socket or timer can still start a process.
+    let can_start =
+        units.iter().any(|unit| matches!(unit.member.kind, Kind::Socket | Kind::Timer) && !unit.has_ended());
+    (!can_start && processes().all(Watched::has_ended)).then_some(End::Done)
 }
 
-/// The exit status of a process that ended badly; a signal's number and 128, as shells have it.
+/// The exit status of a failed process; for a signal, its number plus 128, as in shells.
 fn status(properties: Option<&Properties>) -> u8 {
     let status = properties.and_then(|properties| properties.main_end).map(|end| match end {
         ProcessEnd::Exited(status) => status,
@@ -186,24 +184,24 @@ mod tests {
                     ("activating start-post start", running(), None),
                     ("active running", running(), Some("ready, PID 7")),
                     ("active running", running(), None),
-                    (
-                        "activating auto-restart",
-                        properties("signal", 2, 11, 9),
-                        Some("ended: signal SEGV; it will be started again"),
-                    ),
+                    ("activating auto-restart", properties("signal", 2, 11, 9), Some("ended: signal SEGV; restarting")),
                     ("active running", running(), Some("ready, PID 7")),
                     ("deactivating stop-sigterm stop", running(), None),
                     ("inactive dead", properties("success", 1, 0, 0), Some("stopped")),
                 ][..],
             ),
-            (Kind::Process, &[("inactive dead", properties("success", 1, 0, 5), Some("ended well"))]),
+            (Kind::Process, &[("inactive dead", properties("success", 1, 0, 5), Some("exited"))]),
             (Kind::Process, &[("failed failed", properties("exit-code", 1, 3, 5), Some("failed: exit status 3"))]),
             (Kind::Setup, &[("activating start", running(), None), ("active exited", running(), Some("done"))]),
             (Kind::Socket, &[("active listening", running(), Some("listening"))]),
         ] {
             let mut unit = unit("a", kind, Start::Auto);
             for (states, properties, expected) in steps {
-                assert_eq!(unit.see(info(states), Some(properties.clone())).as_deref(), *expected, "{kind:?} {states}");
+                assert_eq!(
+                    unit.update(info(states), Some(properties.clone())).as_deref(),
+                    *expected,
+                    "{kind:?} {states}"
+                );
             }
         }
     }
@@ -212,20 +210,20 @@ mod tests {
     fn each_restart_is_said() {
         let mut unit = unit("a", Kind::Process, Start::Auto);
         let ended = |restarts| Properties { restarts, ..properties("exit-code", 1, 3, 5) };
-        let said = Some("ended: exit status 3; it will be started again".to_owned());
-        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(0))), said);
-        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(0))), None);
-        assert_eq!(unit.see(info("activating auto-restart"), Some(ended(1))), said);
+        let said = Some("ended: exit status 3; restarting".to_owned());
+        assert_eq!(unit.update(info("activating auto-restart"), Some(ended(0))), said);
+        assert_eq!(unit.update(info("activating auto-restart"), Some(ended(0))), None);
+        assert_eq!(unit.update(info("activating auto-restart"), Some(ended(1))), said);
     }
 
     #[test]
     fn one_that_starts_and_ends_between_two_looks_is_asked_after() {
         let unit = unit("a", Kind::Process, Start::Auto);
-        assert!(unit.asks_for_details(&unit.info.clone()));
+        assert!(unit.needs_properties(&unit.info.clone()));
         let mut queued = unit.clone();
         let row = UnitInfo { job: Some(JobType::Start), ..unit.info };
-        queued.see(row.clone(), None);
-        assert!(!queued.asks_for_details(&row));
+        queued.update(row.clone(), None);
+        assert!(!queued.needs_properties(&row));
     }
 
     fn over(units: &[(&str, Kind, Start, &str, Option<Properties>)], begun: Begun, any_end: bool) -> Option<End> {
@@ -233,14 +231,14 @@ mod tests {
         let mut watched = Vec::new();
         for (label, kind, start, states, properties) in units {
             let mut unit = unit(label, *kind, *start);
-            unit.see(info(states), properties.clone());
+            unit.update(info(states), properties.clone());
             watched.push(unit);
         }
         end(&watched, &target, begun, any_end)
     }
 
     #[test]
-    fn when_a_run_is_over() {
+    fn when_a_run_has_ended() {
         use Kind::{Process, Setup, Socket};
         use Start::{Auto, Manual, Timed};
         let up = |label| (label, Process, Auto, "active running", None);
@@ -323,8 +321,8 @@ mod tests {
     #[test]
     fn somebody_else_stopped_it() {
         let mut one = unit("a", Kind::Process, Start::Auto);
-        one.see(info("active running"), None);
-        one.see(info("inactive dead"), Some(properties("success", 2, 15, 0)));
+        one.update(info("active running"), None);
+        one.update(info("inactive dead"), Some(properties("success", 2, 15, 0)));
         assert_eq!(end(&[one], &info("inactive dead"), Begun::Ready, true), Some(End::Stopped));
     }
 }
