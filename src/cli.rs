@@ -95,14 +95,14 @@ const COMMANDS: [Command; 33] = [
 
 /// The arguments of all commands.
 fn arguments() -> clap::Command {
-    // What copse's own units run is for nobody else.
+    // Only copse's own units run it.
     let hidden = |name| name == "internal";
     let commands =
         COMMANDS.iter().map(|command| (command.arguments)(clap::Command::new(command.name)).hide(hidden(command.name)));
     Copse::command().subcommands(commands)
 }
 
-/// Runs the command with `args` (the first is the program's name) and says how to exit.
+/// Runs the command with `args` (the first is the program's name). Returns how to exit.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
     if files::completions::answer(arguments, &args) {
@@ -115,7 +115,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let (copse, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // `--help` and `--version` come this way, too. A closed stdout is not an error here.
+            // `--help` and `--version` are errors of clap, too. A closed stdout is not an error here.
             let _ = error.print();
             return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage };
         }

@@ -1,4 +1,4 @@
-//! `copse import`: another process manager's files become a group file.
+//! `copse import`: converts the files of another process manager to a group file.
 
 mod procfile;
 mod supervisord;
@@ -20,11 +20,11 @@ use crate::basic::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::basic::scope::Scope;
 use crate::unit::name::GroupName;
 
-/// Make a group file of another process manager's files.
+/// Convert the files of another process manager to a group file.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Import {
-    /// Say what becomes of each option, and import nothing.
+    /// Print what each option becomes, and import nothing.
     #[arg(long)]
     explain: bool,
 
@@ -39,7 +39,7 @@ enum From {
 }
 
 impl Execute for Import {
-    /// Writes the group file, and says on the standard error what isn't as it was.
+    /// Writes the group file, and reports on stderr what behaves differently.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         match self.from {
             Some(From::Supervisord(supervisord)) => supervisord.run(scope),
@@ -49,14 +49,13 @@ impl Execute for Import {
     }
 }
 
-/// Where the group file goes, and how the report looks.
 #[derive(Debug, Args)]
 struct Output {
-    /// The group's name [default: the name of the output, or else of the first file, without its suffix].
+    /// Name of the group [default: the name of the output, or else of the first file, without suffix].
     #[arg(long, value_name = "GROUP", value_parser = super::common::args::group_name)]
     name: Option<GroupName>,
 
-    /// Write the group file here, where no file may be yet [default: the standard output].
+    /// Write the group file here, if there is no file yet [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -77,7 +76,7 @@ impl Output {
         self.name.clone().or_else(|| toml.and_then(stem)).or_else(|| file.and_then(stem)).unwrap_or_else(fallback)
     }
 
-    /// Says why nothing can be imported at all.
+    /// Reports why nothing can be imported at all.
     fn refuse(&self, diagnostic: &Diagnostic) -> Exit {
         self.report.print([diagnostic]);
         Exit::Failed
@@ -91,19 +90,19 @@ impl Output {
         summary: &str,
         next: &[String],
     ) -> Result<Exit, Error> {
-        let said = self.report.text(diagnostics.iter(), &stderr());
-        let gap = if said.is_empty() { "" } else { "\n" };
-        let _ = write!(stderr(), "{said}{gap}");
+        let report = self.report.text(diagnostics.iter(), &stderr());
+        let gap = if report.is_empty() { "" } else { "\n" };
+        let _ = write!(stderr(), "{report}{gap}");
         if self.report.format == report::Format::Auto {
             let _ = writeln!(stderr(), "{summary}: {}", report::Counts::of(diagnostics.iter()));
         }
         let Some(text) = group_file else {
-            return Err(Error::failed("nothing is left to be imported"));
+            return Err(Error::failed("nothing left to import"));
         };
         self.write(text)?;
         if self.output.is_some() && self.report.format == report::Format::Auto {
-            for (place, command) in next.iter().enumerate() {
-                let _ = writeln!(stderr(), "{}{command}", if place == 0 { "\n  next  " } else { "        " });
+            for (index, command) in next.iter().enumerate() {
+                let _ = writeln!(stderr(), "{}{command}", if index == 0 { "\n  next  " } else { "        " });
             }
         }
         if diagnostics.has_errors() {
@@ -123,17 +122,17 @@ impl Output {
     }
 }
 
-/// The commands with which a group that was written to /etc/copse takes over, after those that `before` names.
+/// The commands that put a group file in /etc/copse into use, after the commands `before`.
 fn next(scope: Scope, group: &GroupName, before: &[&str]) -> Vec<String> {
     let systemctl = super::common::message::systemctl(scope);
     let start = [format!("{systemctl} daemon-reload"), format!("{systemctl} start {group}.target")];
     before.iter().map(|command| (*command).to_owned()).chain(start).collect()
 }
 
-/// Writes a file that isn't there yet, with this mode less the umask from its first moment on.
+/// Creates a file with this mode less the umask.
 ///
 /// # Errors
-/// Where it is there, or can't be written.
+/// It exists already, or cannot be written.
 fn create(path: &Path, mode: u32, text: &str) -> Result<(), Error> {
     let written = File::options().write(true).create_new(true).mode(mode).open(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! One apply at a time for each group: `/run/copse/lock/G`, flock(2). Whoever holds it wrote its PID into it, for people.
+//! One apply at a time for each group: `/run/copse/lock/G`, flock(2). The file has the PID of the holder, for messages.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,10 +10,10 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use crate::basic::scope::Directories;
 use crate::unit::name::GroupName;
 
-/// Between two attempts, where the lock is waited for.
-const AGAIN: Duration = Duration::from_millis(100);
+/// How long to wait between two attempts.
+const RETRY: Duration = Duration::from_millis(100);
 
-/// The lock, for as long as the value lives; the kernel lets go of it whatever ends the process.
+/// The lock, until the value is dropped. The kernel releases it however the process ends.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
@@ -22,7 +22,7 @@ pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 pub enum NoLock {
     /// Another process has it: its PID, if it wrote one.
     Held(String),
-    /// The file couldn't be opened or locked.
+    /// The file cannot be opened or locked.
     Io(io::Error),
 }
 
@@ -30,12 +30,12 @@ impl Lock {
     /// Takes the lock of `group`.
     ///
     /// # Errors
-    /// [`NoLock`]; [`io::ErrorKind::PermissionDenied`] for who may not apply anything.
+    /// [`NoLock`]; [`io::ErrorKind::PermissionDenied`] for users who may not apply.
     pub fn take(directories: &Directories, group: &GroupName) -> Result<Self, NoLock> {
         let mut file = open(directories, group).map_err(NoLock::Io)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                // For people only: that it couldn't be written changes nothing.
+                // Only messages need it, so a failure is ignored.
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
                 Ok(Self(file))
             }
@@ -48,14 +48,14 @@ impl Lock {
         }
     }
 
-    /// As [`Lock::take`], once nobody else has it.
+    /// As [`Lock::take`], once no other process has it.
     ///
     /// # Errors
     /// As [`Lock::take`], but for [`NoLock::Held`].
     pub async fn wait(directories: &Directories, group: &GroupName) -> Result<Self, NoLock> {
         loop {
             match Self::take(directories, group) {
-                Err(NoLock::Held(_)) => tokio::time::sleep(AGAIN).await,
+                Err(NoLock::Held(_)) => tokio::time::sleep(RETRY).await,
                 other => return other,
             }
         }
@@ -66,7 +66,7 @@ fn open(directories: &Directories, group: &GroupName) -> io::Result<File> {
     let state = directories.state.as_ref().ok_or(io::ErrorKind::NotFound)?;
     let folder = directories.rooted(&state.join("lock"));
     DirBuilder::new().recursive(true).mode(0o755).create(&folder)?;
-    // Opened by root only: who could open it could keep everybody from applying.
+    // Only root may open it: a user who can could lock out all others.
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(folder.join(group.as_str()))

@@ -143,7 +143,7 @@ fn check_of_the_standard_input() {
     assert_eq!(check(OK.as_bytes(), &["--stdin-name", "ok"]).status, 0);
     let ran = check(b"a = 1\n", &[]);
     assert!(ran.stdout.starts_with("<stdin>:1:1: error[unknown-key]"), "{ran:?}");
-    assert_eq!(check(b"\xff", &[]).stdout, "<stdin>: error[not-utf8]: the file isn't UTF-8 text\n");
+    assert_eq!(check(b"\xff", &[]).stdout, "<stdin>: error[not-utf8]: the file is not UTF-8 text\n");
     assert_eq!(check(OK.as_bytes(), &["--stdin-name", "../x"]).status, 2);
 }
 

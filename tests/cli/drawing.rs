@@ -155,8 +155,8 @@ polkit.addRule(function (action, subject) {
 fn where_there_is_nothing_to_print() {
     let root = Root::new(&[("shop", "[process.web]\nexec = \"/a\"\n"), ("bad", "x = 1\n")]);
     for (words, status, said) in [
-        (&["polkit", "shop"][..], 0, "copse: no process of group `shop` has `controls`: there is no rule to print\n"),
-        (&["--user", "polkit", "shop"], 2, "copse: a user's own service manager asks polkit nothing"),
+        (&["polkit", "shop"][..], 0, "copse: no process of group `shop` has `controls`, no rule to print\n"),
+        (&["--user", "polkit", "shop"], 2, "copse: a user's own service manager does not use polkit, no rule to print"),
         (&["polkit", "shp"], 4, "copse: there is no group `shp`\n  help: did you mean `shop`?\n"),
         (&["graph", "bad"], 5, "error[unknown-key]: unknown group key `x`\n"),
         (&["graph", "nothing"], 4, "copse: there is no group `nothing`\n"),

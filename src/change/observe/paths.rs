@@ -1,4 +1,4 @@
-//! What placeholders in paths come to for one unit, without asking the service manager.
+//! Replaces placeholders in paths for one unit, without the service manager.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,11 @@ use crate::model::{Credential, DirectoryKind, Piece, Service, Text, is_shell};
 use crate::unit::directives::Systemd;
 use crate::unit::name::template_of;
 
-/// A unit, for which texts are read.
+/// A unit for which placeholders are replaced.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'u> {
-    /// Its name.
     pub name: &'u str,
-    /// Whose manager runs it.
     pub scope: Scope,
-    /// Which systemd that is.
     pub systemd: Systemd,
 }
 
@@ -24,7 +21,7 @@ impl Unit<'_> {
         template_of(self.name).and_then(|_| instance()).unwrap_or_default()
     }
 
-    /// The text; `None` where it holds what is known only to the process itself.
+    /// The text. `None` if only the process itself knows a part of it.
     pub fn text(&self, text: &Text) -> Option<String> {
         let mut all = String::new();
         for piece in text.pieces() {
@@ -43,7 +40,7 @@ impl Unit<'_> {
         Some(all)
     }
 
-    /// What `%t` and its siblings are (systemd.unit(5), "Specifiers").
+    /// The values of `%t`, `%S`, `%C`, `%L` and `%E` (systemd.unit(5), "Specifiers").
     pub fn base(&self, kind: DirectoryKind) -> Option<PathBuf> {
         if self.scope == Scope::System {
             return Some(["/run", "/var/lib", "/var/cache", "/var/log", "/etc"][kind as usize].into());
@@ -70,7 +67,7 @@ impl Unit<'_> {
     }
 
     /// The files that the service manager reads for it at its start, as far as they are known. A credential may also come
-    /// from a socket, of which nothing can be known.
+    /// from a socket, which has no content to compare.
     pub fn handed(&self, service: &Service) -> Vec<PathBuf> {
         let environment = service.environment_files.iter().filter_map(|(_, file)| self.text(file)).map(PathBuf::from);
         let credentials = service.credentials.values().filter_map(|credential| match credential {
@@ -95,8 +92,8 @@ impl Unit<'_> {
         stores.map(of).find(|path| path.exists())
     }
 
-    /// The file of its program. `None` for a shell's script, which names programs that aren't known, and where the
-    /// process sees another file system.
+    /// The file of its program. `None` for a shell script, whose programs are not known, and if the process has another file
+    /// system.
     pub fn program(&self, service: &Service) -> Option<PathBuf> {
         let elsewhere = |name: &str| matches!(name, "RootDirectory" | "RootImage" | "ExecSearchPath");
         if is_shell(&service.exec) || service.pass.0.iter().any(|(_, name, _)| elsewhere(name)) {

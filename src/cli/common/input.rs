@@ -131,12 +131,12 @@ fn read_stdin(path: &Path) -> Result<SourceFile, Diagnostic> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::file(Code::Unreadable, path, format!("can't be read: {error}"))
+    Diagnostic::file(Code::Unreadable, path, format!("cannot read the file: {error}"))
 }
 
 fn source_file(path: &Path, bytes: Vec<u8>) -> Result<SourceFile, Diagnostic> {
     let text =
-        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, path, "the file isn't UTF-8 text"))?;
+        String::from_utf8(bytes).map_err(|_| Diagnostic::file(Code::NotUtf8, path, "the file is not UTF-8 text"))?;
     Ok(SourceFile { path: path.to_owned(), text })
 }
 

@@ -1,4 +1,4 @@
-//! `copse cat`: the files a group is made of, and the units that systemd has of it.
+//! `copse cat`: the files of a group, and its units as systemd has them.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -19,7 +19,7 @@ use crate::generator::load::GroupOutcome;
 use crate::model::Group;
 use crate::unit::name;
 
-/// Show the group file with its drop-ins, and the units made from them with theirs.
+/// Show the group file with its drop-ins, and the units generated from them with theirs.
 #[derive(Debug, Args)]
 pub struct Cat {
     /// A group, a process or an instance of it, or a unit.
@@ -28,28 +28,28 @@ pub struct Cat {
 }
 
 impl Execute for Cat {
-    /// Prints the group's files, each below a line with its path, and leaves the units to `systemctl cat`: it knows
-    /// what was loaded from where, and says when that isn't what is on the disk any more.
+    /// Prints the group's files, each below a line with its path. `systemctl cat` prints the units, as it reports where they
+    /// were loaded from, and whether they changed on disk since.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let (_, outcome) = load(scope);
-        let named = Selector::new(&self.name, &outcome.groups);
-        let Some(found) = outcome.groups.iter().find(|group| group.name.as_str() == named.group) else {
-            return Err(unknown(&named, &outcome));
+        let selector = Selector::new(&self.name, &outcome.groups);
+        let Some(found) = outcome.groups.iter().find(|group| group.name.as_str() == selector.group) else {
+            return Err(unknown(&selector, &outcome));
         };
         let units = match &found.group {
-            Some(group) => of_group(group, &named),
-            // Its processes aren't known; what stands in for them is the target, and what makes that fail.
+            Some(group) => of_group(group, &selector),
+            // Its processes are not known. Its target exists, and the unit that makes its start fail.
             None => vec![name::target(&found.name), name::own("invalid", &found.name)],
         };
         if units.is_empty() {
-            return Err(unknown(&named, &outcome));
+            return Err(unknown(&selector, &outcome));
         }
         output::print(&files(found))?;
         let mut systemctl = Command::new("systemctl");
         systemctl.args((scope == Scope::User).then_some("--user")).args(["--no-pager", "cat", "--"]).args(units);
         match systemctl.status() {
             Ok(status) if status.success() => Ok(Exit::Done),
-            // It has said why.
+            // systemctl has printed why.
             Ok(_) => Ok(Exit::Failed),
             Err(error) => Err(Error::cannot("run systemctl", error)),
         }
@@ -59,7 +59,7 @@ impl Execute for Cat {
 /// The group's files as `systemctl cat` shows units.
 fn files(found: &GroupOutcome) -> String {
     let Some(source) = &found.source else {
-        return format!("# {}\n# can't be read\n\n", one_line(&found.path.display().to_string()));
+        return format!("# {}\n# cannot be read\n\n", one_line(&found.path.display().to_string()));
     };
     let mut text = String::new();
     for file in std::iter::once(&source.file).chain(&source.drop_ins) {
@@ -69,13 +69,13 @@ fn files(found: &GroupOutcome) -> String {
     text
 }
 
-/// The unit files of what is named; of instances that are alike, their template.
-fn of_group(group: &Group, named: &Selector) -> Vec<String> {
-    if named.part.is_some() {
+/// The unit files of the selected members; instances without a file of their own have their template's.
+fn of_group(group: &Group, selector: &Selector) -> Vec<String> {
+    if selector.part.is_some() {
         let mut units: Vec<String> = members::members(group)
             .into_iter()
-            .filter(|member| named.matches(&member.subject.label))
-            .map(|member| if named.is_instance() { member.unit().to_owned() } else { file_of(group, member.unit()) })
+            .filter(|member| selector.matches(&member.subject.label))
+            .map(|member| if selector.is_instance() { member.unit().to_owned() } else { file_of(group, member.unit()) })
             .collect();
         units.dedup();
         return units;
@@ -94,7 +94,7 @@ fn file_of(group: &Group, unit: &str) -> String {
     }
 }
 
-/// Whether an instance has a unit file beside its template's.
+/// Whether an instance has a unit file of its own.
 fn has_own_file(group: &Group, unit: &str) -> bool {
     group.processes.iter().any(|(process, definition)| {
         let own = definition.instances.iter().flatten().filter(|(_, own)| own.is_some());

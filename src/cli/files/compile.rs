@@ -1,4 +1,4 @@
-//! `copse compile`: units that a package ships, so that nothing has to be generated where they run.
+//! `copse compile`: static units for a package, so that nothing is generated on the target system.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,30 +22,29 @@ use crate::unit::directives::Systemd;
 use crate::unit::name::template_of;
 use crate::unit::{Unit, UnitTree, Value, parse};
 
-/// Make static units of group files, for a package that ships them.
+/// Write static units for group files, to be shipped in a package.
 ///
-/// The units are the same bytes wherever they are made. They are for the given version of systemd, and for every later
-/// one.
+/// The output is reproducible. It works with the given version of systemd and later ones.
 #[derive(Debug, Args)]
 pub struct Compile {
-    /// Group files; drop-ins beside them (`FILE.d/`) are taken in.
+    /// Group files; their drop-ins (`FILE.d/`) are read as well.
     #[arg(value_name = "GROUPFILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Write the units into this directory, and remove those that were made of these files earlier.
+    /// Write the units into this directory, and remove those generated from these files earlier.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
 
-    /// The oldest version of systemd that the units have to work with.
+    /// Oldest version of systemd that the units must work with.
     #[arg(long, value_name = "N", value_parser = systemd_version(), required_unless_present = "only_target")]
     systemd_version: Option<u32>,
 
-    /// Only the target, with its [Install] section and to be filled by the generator: for a package that ships the
-    /// group file.
+    /// Write only the target with its [Install] section, for a package that ships the group file; the generator adds the
+    /// rest.
     #[arg(long, conflicts_with_all = ["systemd_version", "cpus"])]
     only_target: bool,
 
-    /// What `instances = "cpus"` stands for.
+    /// Value of `instances = "cpus"`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     cpus: Option<u32>,
 
@@ -58,14 +57,14 @@ impl Execute for Compile {
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let systemd = self.systemd_version.map_or(Systemd::NEWEST, |version| Systemd { version });
         let mut outcome = self.load(scope, self.cpus.unwrap_or(1));
-        let asks_for_cpus = self.cpus.is_none() && !self.only_target && outcome != self.load(scope, 2);
+        let needs_cpus = self.cpus.is_none() && !self.only_target && outcome != self.load(scope, 2);
         add_unsupported(&mut outcome, systemd);
         self.report.print(outcome.diagnostics());
         if outcome.has_errors() {
             return Ok(Exit::Invalid);
         }
-        if asks_for_cpus {
-            return Err(Error::usage("`instances = \"cpus\"` isn't known here").help("say how many with `--cpus N`"));
+        if needs_cpus {
+            return Err(Error::usage("the value of `instances = \"cpus\"` is not known").help("set it with `--cpus N`"));
         }
         let mut tree = UnitTree::default();
         for group in outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
@@ -86,7 +85,7 @@ impl Execute for Compile {
 }
 
 impl Compile {
-    /// The groups. What is installed on this machine doesn't matter.
+    /// Reads the groups, independent of what is installed on this machine.
     fn load(&self, scope: Scope, cpus: u32) -> Outcome {
         let paths: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         let nothing =
@@ -95,17 +94,17 @@ impl Compile {
     }
 }
 
-/// `12 files; where they run, copse has to be installed: …`
+/// `wrote 12 files; the target system needs copse: …`
 fn summary(tree: &UnitTree) -> String {
     let needs: Vec<String> = needs(tree).into_iter().collect();
     format!(
-        "{}; where they run, copse has to be installed: they use {}",
+        "wrote {}; the target system needs copse: the units use {}",
         counted(tree.entries.len(), "file"),
         needs.join(", ")
     )
 }
 
-/// What of copse the units need where they run: its own templates, and copse-notify.
+/// What the units need on the target system: copse's own templates, and copse-notify.
 fn needs(tree: &UnitTree) -> BTreeSet<String> {
     let mut needs = BTreeSet::new();
     let units = tree.entries.keys().filter_map(|path| tree.unit(path));

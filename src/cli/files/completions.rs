@@ -1,7 +1,7 @@
-//! `copse completions`: what makes a shell complete verbs, options and the names of groups and processes.
+//! `copse completions`: scripts with which shells complete commands, options and the names of groups and processes.
 //!
-//! The script asks copse itself at each key press, so it needs no update: copse finds [`VARIABLE`] in its environment
-//! and answers with candidates instead of doing anything (clap_complete's `env`).
+//! The script runs copse at each key press, so it needs no update: copse finds [`VARIABLE`] in its environment and prints
+//! candidates instead of running a command (clap_complete's `env`).
 
 use std::ffi::{OsStr, OsString};
 
@@ -19,13 +19,12 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::groups::load;
 use crate::cli::common::output;
 
-/// Set where a shell asks for candidates; its value is the shell.
+/// Set if a shell requests candidates; its value is the shell.
 const VARIABLE: &str = "COPSE_COMPLETE";
 
-/// Print what makes a shell complete this command, with the names of groups and processes.
+/// Print a script that makes a shell complete this command, with the names of groups and processes.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// Which shell.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -41,7 +40,6 @@ enum Shell {
 }
 
 impl Execute for Completions {
-    /// Prints the script.
     fn execute(self, _scope: Scope) -> Result<Exit, Error> {
         let mut script = Vec::new();
         let written = match self.shell {
@@ -60,8 +58,8 @@ impl Execute for Completions {
     }
 }
 
-/// Not clap_complete's own: bash takes `@` and `:` for ends of words, so an instance's name would be three of them.
-/// This one splits at blanks alone, and takes off again what bash has in front of the last of its own pieces.
+/// Instead of clap_complete's own: bash ends words at `@` and `:`, so the name of an instance would be three words. This
+/// script splits at blanks only, and removes from the candidates what bash has before the last of its own words.
 const BASH: &str = r#"_copse() {
     local line=${COMP_LINE:0:COMP_POINT} word before IFS=$' \t\n'
     local -a words
@@ -77,8 +75,8 @@ const BASH: &str = r#"_copse() {
 complete -o bashdefault -F _copse copse
 "#;
 
-/// clap_complete's script registers its function. Where it is installed as `_copse`, though, zsh runs the file as the function
-/// that completes, at the first Tab, and that would offer nothing.
+/// clap_complete's script registers its function. If it is installed as `_copse`, zsh runs the file as the completing function
+/// at the first Tab, which would offer nothing.
 fn also_autoloaded(script: &[u8]) -> Vec<u8> {
     const REGISTER: &str = "compdef _clap_dynamic_completer_copse copse";
     let either = format!(
@@ -87,16 +85,16 @@ fn also_autoloaded(script: &[u8]) -> Vec<u8> {
     String::from_utf8_lossy(script).replace(REGISTER, &either).into_bytes()
 }
 
-/// Answers a shell that asks for candidates; whether one did.
+/// Prints candidates if a shell requests them. Returns whether one did.
 pub(crate) fn answer(command: impl Fn() -> clap::Command, arguments: &[OsString]) -> bool {
     let shells = Shells(&[&clap_complete::env::Bash, &Fish, &Zsh]);
-    let asked = clap_complete::CompleteEnv::with_factory(|| with_names(command())).var(VARIABLE).shells(shells);
-    // What goes wrong would be printed into somebody's command line.
-    asked.try_complete(arguments.iter().cloned(), None).unwrap_or(true)
+    let request = clap_complete::CompleteEnv::with_factory(|| with_names(command())).var(VARIABLE).shells(shells);
+    // An error message would appear on the user's command line.
+    request.try_complete(arguments.iter().cloned(), None).unwrap_or(true)
 }
 
-/// Every argument that takes the name of a group, or of something in it, says so in its value's name: `GROUP…`. So do
-/// those that take a diagnostic's code or a signal.
+/// The name of an argument's value shows what is completed: `GROUP…` for groups and their parts, `CODE` for a diagnostic's
+/// code, `SIGNAL` for a signal.
 fn with_names(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|verb| {
         verb.mut_args(|argument| {

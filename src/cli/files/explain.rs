@@ -1,4 +1,4 @@
-//! `copse explain`: what a diagnostic's code means.
+//! `copse explain`: explains the code of a diagnostic.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use crate::cli::common::exit::Exit;
 use crate::cli::common::output;
 use crate::cli::common::output::print;
 
-/// Say what the code of a diagnostic means, and what to do.
+/// Explain the code of a diagnostic, and what to do.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The word in brackets behind `error`, `warning` or `note`; all of them if none.
+    /// The word in brackets after `error`, `warning` or `note` [default: list all codes].
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }
@@ -48,7 +48,7 @@ fn list() -> String {
     text
 }
 
-/// `error[cycle]: …`, in lines that the terminal takes.
+/// `error[cycle]: …`, wrapped to the width of the terminal.
 fn explanation(code: Code) -> String {
     // In the source each line begins with a blank.
     let text: Vec<&str> = code.explanation().lines().map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! `copse graph`: who is after whom in a group, as a picture for Graphviz or Mermaid.
+//! `copse graph`: the order of a group, as a picture for Graphviz or Mermaid.
 
 mod picture;
 
@@ -15,18 +15,18 @@ use crate::cli::common::input::Input;
 use crate::cli::common::output;
 use crate::cli::common::report::Report;
 
-/// Draw a group: what starts what, who waits for whom.
+/// Draw a group: which unit starts which, and which waits for which.
 #[derive(Debug, Args)]
 pub struct Graph {
-    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for the standard input).
+    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for standard input).
     #[arg(value_name = "GROUP|FILE")]
     group: PathBuf,
 
-    /// For Graphviz (`dot -Tsvg`); this is the default.
+    /// Write a picture for Graphviz (`dot -Tsvg`) [default].
     #[arg(long)]
     dot: bool,
 
-    /// For Mermaid, as Markdown on many sites shows it.
+    /// Write a picture for Mermaid, as in Markdown.
     #[arg(long, conflicts_with = "dot")]
     mermaid: bool,
 
@@ -38,7 +38,6 @@ pub struct Graph {
 }
 
 impl Execute for Graph {
-    /// Prints the picture's text.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let loaded = self.input.load(scope, std::slice::from_ref(&self.group))?;
         self.report.print(loaded.outcome.diagnostics());

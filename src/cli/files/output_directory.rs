@@ -1,4 +1,4 @@
-//! Units into a directory that isn't systemd's: what `render --output` and `compile` have in common.
+//! Writes units into a directory of the user's choice, for `render --output` and `compile`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use crate::unit::tree;
 use crate::unit::tree::write::Writer;
 use crate::unit::{Entry, UnitTree};
 
-/// Makes `directory` hold `tree`. What copse wrote there earlier and isn't in `tree` is removed: all of it, or, where
-/// `tree` is of `some` group files only, what is theirs.
+/// Writes `tree` into `directory`, and removes what copse wrote there earlier and is no longer in `tree`. If `tree` has the
+/// units of some group `files` only, the units of other files stay.
 ///
 /// # Errors
-/// Where anything of somebody else's is in the way, and then nothing was written; where something can't be written.
-pub fn write(directory: &Path, tree: &UnitTree, some: Option<&[String]>) -> Result<(), String> {
+/// A path is occupied by something that copse did not write, and then nothing was written; or a path cannot be written.
+pub fn write(directory: &Path, tree: &UnitTree, files: Option<&[String]>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
     let old = tree::read::units(directory).map_err(failed)?;
     let foreign: Vec<&str> =
@@ -21,26 +21,26 @@ pub fn write(directory: &Path, tree: &UnitTree, some: Option<&[String]>) -> Resu
     if !foreign.is_empty() {
         let number = counted(foreign.len(), "path");
         return Err(format!(
-            "nothing was written: {} holds {number} that copse didn't make: {}",
+            "{} contains {number} not written by copse ({}), nothing written",
             directory.display(),
             one_line(&foreign.join(", "))
         ));
     }
     let removed = old.entries.keys().map(String::as_str).filter(|path| !tree.entries.contains_key(*path));
-    let stale: Vec<&str> = removed.filter(|path| some.is_none_or(|some| is_of(some, &old, tree, path))).collect();
+    let stale: Vec<&str> = removed.filter(|path| files.is_none_or(|files| is_of(files, &old, tree, path))).collect();
     let mut writer = Writer::open(directory).map_err(failed)?;
     let mut failures = writer.write(tree);
     failures.extend(writer.remove(stale));
     match failures.first() {
         None => Ok(()),
         Some(first) => {
-            let why = first.error.map_or("copse didn't make what is there".to_owned(), |error| error.to_string());
-            Err(format!("{} couldn't be written; {}: {why}", counted(failures.len(), "path"), first.path))
+            let why = first.error.map_or("not written by copse".to_owned(), |error| error.to_string());
+            Err(format!("cannot write {}; {}: {why}", counted(failures.len(), "path"), first.path))
         }
     }
 }
 
-/// Whether something stands at `path` that isn't copse's.
+/// Whether `path` is occupied by something that copse did not write.
 fn is_foreign(directory: &Path, old: &UnitTree, path: &str) -> bool {
     if old.entries.contains_key(path) {
         return false;

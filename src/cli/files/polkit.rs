@@ -24,13 +24,12 @@ pub(crate) const RULES: [&str; 4] = [
     "/usr/share/polkit-1/rules.d",
 ];
 
-/// Whether `controls` of a group come to something only by a rule: root needs none.
+/// Whether `controls` of a group need a rule; root needs none.
 pub(crate) fn needs_rule(group: &Group) -> bool {
     !rule::grants(group).is_empty()
 }
 
-/// Whether the text of a file with rules is about what a group's `controls` grant. Somebody may have written it by hand,
-/// for the units or for the user.
+/// Whether a file of rules is about what a group's `controls` grant. It may be hand-written, for the units or for the user.
 pub(crate) fn is_about(text: &str, group: &Group) -> bool {
     let quoted = |name: &str| text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"));
     text.contains("org.freedesktop.systemd1.")
@@ -42,11 +41,11 @@ pub(crate) fn is_about(text: &str, group: &Group) -> bool {
 
 /// Print the polkit rule for the processes of a group that have `controls`.
 ///
-/// Their users may then start, stop, restart and reload the units of the processes they control, and reset those that
-/// failed; nothing else.
+/// It allows their users to start, stop, restart and reload the units of the processes they control, and to reset failed
+/// ones; nothing else.
 #[derive(Debug, Args)]
 pub struct Polkit {
-    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for the standard input).
+    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for standard input).
     #[arg(value_name = "GROUP|FILE")]
     group: PathBuf,
 
@@ -58,10 +57,10 @@ pub struct Polkit {
 }
 
 impl Execute for Polkit {
-    /// Prints the rule on the standard output; nothing where no process has `controls`, which is said.
+    /// Prints the rule; a warning for a group without `controls`.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         if scope == Scope::User {
-            return Err(Error::usage("a user's own service manager asks polkit nothing: there is no rule to print"));
+            return Err(Error::usage("a user's own service manager does not use polkit, no rule to print"));
         }
         let loaded = self.input.load(scope, std::slice::from_ref(&self.group))?;
         self.report.print(loaded.outcome.diagnostics());
@@ -69,13 +68,13 @@ impl Execute for Polkit {
         for group in loaded.outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
             let grants = rule::grants(group);
             if grants.is_empty() {
-                warn(&format!("no process of group `{}` has `controls`: there is no rule to print", group.name), None);
+                warn(&format!("no process of group `{}` has `controls`, no rule to print", group.name), None);
                 continue;
             }
             for number in grants.iter().filter(|grant| grant.user.bytes().all(|byte| byte.is_ascii_digit())) {
                 let user = &number.user;
                 let text =
-                    format!("polkit knows users by name: if user `{user}` has one, write that in the group file");
+                    format!("polkit compares users by name: if user `{user}` has one, write it in the group file");
                 warn(&text, None);
             }
             text.push_str(&rule::render(group, &grants));

@@ -21,7 +21,7 @@ use crate::unit::{Entry, UnitTree};
 /// Show the units that group files become.
 #[derive(Debug, Args)]
 pub struct Render {
-    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for the standard input); all groups if none.
+    /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for standard input); all groups if none.
     #[arg(value_name = "GROUP|FILE")]
     group: Option<PathBuf>,
 
@@ -37,8 +37,8 @@ pub struct Render {
 }
 
 impl Execute for Render {
-    /// Prints the units, or writes them; diagnostics go to the standard error. A group with an error has no units;
-    /// the others' are shown all the same.
+    /// Prints or writes the units, and the diagnostics on stderr. A group with an error has no units; those of the others
+    /// are shown.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let loaded = self.input.load(scope, self.group.as_slice())?;
         self.report.print(loaded.outcome.diagnostics());
@@ -54,16 +54,16 @@ impl Execute for Render {
     }
 }
 
-/// The units of all groups that are in order. Their names differ: that was checked.
+/// The units of all valid groups. Their names were checked to differ.
 fn units(loaded: &Loaded) -> UnitTree {
-    let mut all = UnitTree::default();
+    let mut tree = UnitTree::default();
     for outcome in &loaded.outcome.groups {
         if let Some(group) = &outcome.group {
-            let target = Options { systemd: loaded.systemd, static_target: outcome.static_target };
-            all.entries.extend(generate::generate(group, target).entries);
+            let options = Options { systemd: loaded.systemd, static_target: outcome.static_target };
+            tree.entries.extend(generate::generate(group, options).entries);
         }
     }
-    all
+    tree
 }
 
 /// Like `systemctl cat`: each file below a line with the path that it would have.

@@ -1,4 +1,4 @@
-//! `copse schema`: what editors want to know of group files.
+//! `copse schema`: the JSON Schema of group files, for editors.
 
 use clap::Args;
 
@@ -14,7 +14,6 @@ use crate::model::schema;
 pub struct Schema {}
 
 impl Execute for Schema {
-    /// Prints it on the standard output.
     fn execute(self, _scope: Scope) -> Result<Exit, Error> {
         output::print(&schema::text())?;
         Ok(Exit::Done)

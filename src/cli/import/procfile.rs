@@ -21,27 +21,27 @@ use crate::unit::name::GroupName;
 /// Import a Procfile, as foreman and honcho run it.
 #[derive(Debug, Args)]
 pub struct Procfile {
-    /// The Procfile.
+    /// Procfile.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// `.env` files, whose variables the processes get.
+    /// `.env` files with variables for the processes.
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     env: Vec<PathBuf>,
 
-    /// Write the variables to this file, which only its owner can read, and not into the group file.
+    /// Write the variables to this file, readable by its owner only, instead of the group file.
     #[arg(long, value_name = "PATH", requires = "env")]
     env_file_path: Option<PathBuf>,
 
-    /// How many of which process; those that aren't named aren't imported, unless `all=N` is.
+    /// Number of instances of each process; others are not imported, unless `all=N` is given.
     #[arg(short = 'm', long, value_name = "NAME=N,…", value_parser = Formation::new)]
     formation: Option<Formation>,
 
-    /// The first port of the processes [default: `PORT` of the `.env` files, or 5000].
+    /// First port of the processes [default: `PORT` of the `.env` files, or 5000].
     #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
-    /// Where the processes run [default: the Procfile's directory].
+    /// Working directory of the processes [default: the Procfile's directory].
     #[arg(short = 'd', long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
@@ -57,8 +57,8 @@ impl Procfile {
             Ok(read) => read,
             Err(why) => return Ok(self.output.refuse(&why)),
         };
-        let (entries, said) = procfile::read(&file);
-        diagnostics.extend(said);
+        let (entries, found) = procfile::read(&file);
+        diagnostics.extend(found);
         let (text, group) = self.import(scope, &file, &entries, variables, &mut diagnostics)?;
         diagnostics.sort();
         let summary = format!("{} in group `{group}`", file.path.display());
@@ -74,11 +74,11 @@ impl Procfile {
             diagnostics.extend(found.diagnostics);
             found.variables.into_iter().for_each(|found| dotenv::set(&mut variables, &found.name, found.value));
         }
-        let beside = file.path.with_file_name(".env");
-        if self.env.is_empty() && beside.is_file() {
-            let message = "wasn't read: a group file can be read by everybody";
+        let default = file.path.with_file_name(".env");
+        if self.env.is_empty() && default.is_file() {
+            let message = "not read: group files are readable by all users";
             let help = "add `--env .env`, and for secrets `--env-file-path PATH`";
-            diagnostics.push(Diagnostic::file(Code::LeftOut, &beside, message).help(help));
+            diagnostics.push(Diagnostic::file(Code::LeftOut, &default, message).help(help));
         }
         Ok((file, variables))
     }
@@ -101,15 +101,14 @@ impl Procfile {
         let port = match (self.port, procfile::first_port(&variables)) {
             (Some(port), _) | (None, Ok(port)) => port,
             (None, Err(text)) => {
-                return Err(Error::usage(format_args!("`PORT={text}` isn't a port")).help("say one with `--port`"));
+                return Err(Error::usage(format_args!("`PORT={text}` is not a port")).help("set one with `--port`"));
             }
         };
         variables.retain(|variable| variable.name != "PORT");
-        let path = self.written(&variables)?;
-        let beside = file.path.parent().unwrap_or(Path::new("/")).to_owned();
+        let path = self.write_variables(&variables)?;
         let directory = self.directory.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
-        let directory = directory.unwrap_or(beside);
-        let around = Settings {
+        let directory = directory.unwrap_or_else(|| file.path.parent().unwrap_or(Path::new("/")).to_owned());
+        let settings = Settings {
             formation: &formation,
             port,
             variables: &variables,
@@ -118,11 +117,11 @@ impl Procfile {
             search_path: variables.iter().any(|variable| variable.name == "PATH"),
         };
         let group = self.output.group(Some(&directory));
-        let procfile::Imported { file: mut imported, names, diagnostics: said } = procfile::group(entries, &around);
-        diagnostics.extend(said);
+        let procfile::Imported { file: mut imported, names, diagnostics: found } = procfile::group(entries, &settings);
+        diagnostics.extend(found);
         procfile::installed(&mut imported, &file.path, scope);
         if path.is_none() {
-            secrets(file, &variables, diagnostics);
+            warn_of_secrets(file, &variables, diagnostics);
         }
         let (refused, error) = accept(&mut imported, &group, scope);
         if let Some(error) = error {
@@ -139,11 +138,11 @@ impl Procfile {
         Ok(((!imported.processes.is_empty()).then(|| imported.to_string()), group))
     }
 
-    /// Writes the variables to the file that is to have them.
-    fn written(&self, variables: &[Variable]) -> Result<Option<&Path>, Error> {
+    /// Writes the variables to `--env-file-path`. Returns the path.
+    fn write_variables(&self, variables: &[Variable]) -> Result<Option<&Path>, Error> {
         let Some(path) = self.env_file_path.as_deref() else { return Ok(None) };
         if !path.is_absolute() {
-            return Err(Error::usage(format_args!("`--env-file-path {}` isn't an absolute path", path.display())));
+            return Err(Error::usage(format_args!("`--env-file-path {}` is not an absolute path", path.display())));
         }
         let pairs = variables.iter().map(|variable| (variable.name.as_str(), variable.value.as_str()));
         let text = environment_file::text(pairs);
@@ -152,17 +151,17 @@ impl Procfile {
     }
 }
 
-/// Variables whose names say that others shouldn't see them.
-fn secrets(file: &Arc<SourceFile>, variables: &[Variable], diagnostics: &mut Diagnostics) {
+/// Warns about variables whose names look like those of secrets.
+fn warn_of_secrets(file: &Arc<SourceFile>, variables: &[Variable], diagnostics: &mut Diagnostics) {
     let words = ["SECRET", "PASS", "TOKEN", "KEY", "CREDENTIAL"];
     let secret = |variable: &&Variable| words.iter().any(|word| variable.name.contains(word));
     let names: Vec<&str> = variables.iter().filter(secret).map(|variable| variable.name.as_str()).collect();
     if !names.is_empty() {
         let message = format!(
-            "the group file holds {}, which sounds secret; everybody can read a group file, and ask systemd",
+            "the group file contains {}, which may be secret; all users can read it and the properties of units",
             names.join(", ")
         );
-        let help = "add `--env-file-path PATH`: only root can read that file";
+        let help = "add `--env-file-path PATH`, a file that only root can read";
         diagnostics.push(Diagnostic::file(Code::Otherwise, &file.path, message).help(help));
     }
 }

@@ -21,19 +21,19 @@ use crate::import::supervisord::translate::translate;
 /// Import supervisord's programs.
 #[derive(Debug, Args)]
 pub struct Supervisord {
-    /// supervisord.conf, and files to be read as if it included them.
+    /// supervisord.conf, and files that are read as if it included them.
     #[arg(value_name = "FILE", required_unless_present = "explain")]
     files: Vec<PathBuf>,
 
-    /// Say what becomes of each option, and import nothing.
+    /// Print what each option becomes, and import nothing.
     #[arg(long, exclusive = true)]
     explain: bool,
 
-    /// A file of variables, one `NAME=value` a line, for `%(ENV_NAME)s`.
+    /// File of variables for `%(ENV_NAME)s`, one `NAME=value` per line.
     #[arg(long, value_name = "FILE")]
     env: Vec<PathBuf>,
 
-    /// Take the variables of this process for `%(ENV_NAME)s` as well.
+    /// Use the variables of this process for `%(ENV_NAME)s` as well.
     #[arg(long)]
     env_from_process: bool,
 
@@ -61,7 +61,7 @@ impl Supervisord {
             1 => "1 process".to_owned(),
             count => format!("{count} processes"),
         };
-        let summary = format!("{processes} of supervisord's in group `{group}`");
+        let summary = format!("{processes} of supervisord in group `{group}`");
         diagnostics.extend(imported.diagnostics);
         let next = next(scope, &group, &["systemctl disable --now supervisor"]);
         self.output.finish(text.as_deref(), &diagnostics, &summary, &next)
@@ -74,7 +74,7 @@ impl Supervisord {
     fn environment(&self, diagnostics: &mut Diagnostics) -> Result<BTreeMap<String, String>, Diagnostic> {
         let mut environment = BTreeMap::new();
         if self.env_from_process {
-            // What isn't UTF-8 can't be written into a group file.
+            // A group file can hold UTF-8 only.
             environment.extend(
                 std::env::vars_os()
                     .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
@@ -83,7 +83,7 @@ impl Supervisord {
         for path in &self.env {
             let found = dotenv::read(&Arc::new(read_file(path)?));
             environment.extend(found.variables.into_iter().map(|variable| (variable.name, variable.value)));
-            // How foreman would have read the file matters to nobody here.
+            // That foreman reads the file differently does not matter here.
             let left_out = found.diagnostics.iter().filter(|diagnostic| diagnostic.code == Code::LeftOut);
             left_out.for_each(|diagnostic| diagnostics.push(diagnostic.clone()));
         }
@@ -106,7 +106,7 @@ fn included(pattern: &str) -> Vec<Result<SourceFile, Diagnostic>> {
             paths.sort();
             paths.iter().map(|path| read_file(path)).collect()
         }
-        Err(error) => vec![Err(Diagnostic::file(Code::NotImported, pattern, format!("no pattern: {error}")))],
+        Err(error) => vec![Err(Diagnostic::file(Code::NotImported, pattern, format!("not a valid pattern: {error}")))],
     }
 }
 

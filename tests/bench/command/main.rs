@@ -210,7 +210,9 @@ fn starting(version: Version, rounds: u32) -> Result<String, NoMachine> {
 }
 
 fn print(rows: impl Fn(Version) -> Result<String, NoMachine>) -> Result<(), ExitCode> {
-    for version in VERSIONS {
+    let only = std::env::args().nth(2);
+    for version in VERSIONS.into_iter().filter(|version| only.as_ref().is_none_or(|only| *only == version.to_string()))
+    {
         match rows(version) {
             Ok(rows) => print!("{rows}"),
             Err(NoMachine::Unavailable(why) | NoMachine::BootFailed(why)) => {
@@ -237,7 +239,7 @@ fn tables(rounds: u32) -> Result<(), ExitCode> {
 fn main() -> ExitCode {
     let rounds = std::env::args().nth(1).map_or(Ok(15), |rounds| rounds.parse());
     let Ok(rounds @ 1..) = rounds else {
-        eprintln!("usage: bench-command [ROUNDS]");
+        eprintln!("usage: bench-command [ROUNDS [VERSION]]");
         return ExitCode::from(2);
     };
     match tables(rounds) {

@@ -1,14 +1,14 @@
-//! Where the files of a throw-away group are, and whose it is.
+//! The files of a temporary group, and the process that it belongs to.
 //!
 //! ```text
-//!  STATE/G.toml, G.toml.d/*.toml   what the generator reads: hard links to
-//!  STATE/run/G/files/*.toml        what was written for this run
+//!  STATE/G.toml, G.toml.d/*.toml   for the generator: hard links to
+//!  STATE/run/G/files/*.toml        the files of this run
 //!  STATE/run/G/*.env               the environments of its processes
 //!  STATE/run/G/caller              the process that the group belongs to
 //! ```
 //!
-//! `STATE` is /run/copse or `$XDG_RUNTIME_DIR/copse`. The links are how clean-up knows its own: a file that somebody else
-//! put in the place of one is another one, and stays.
+//! `STATE` is /run/copse or `$XDG_RUNTIME_DIR/copse`. By the links, the clean-up recognizes its own files: a file that
+//! replaced one of them is not removed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use crate::unit::name::GroupName;
 
-/// How the names of throw-away groups begin.
+/// The prefix of the names of temporary groups.
 pub(in crate::cli) const PREFIX: &str = "run-";
 
-/// The longest part of a name that says what is run.
-const LONGEST: usize = 40;
+/// The longest title in a name.
+const TITLE_MAX: usize = 40;
 
-/// A process, told apart from later ones of the same number by when it started.
+/// A process. Its start time distinguishes it from later ones with the same PID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct Caller {
     pub(in crate::cli) pid: i32,
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Caller {
     started: u64,
 }
 
-/// A throw-away group's place.
+/// The files of a temporary group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Workspace {
     pub(in crate::cli) name: GroupName,
@@ -39,17 +39,17 @@ pub(in crate::cli) struct Workspace {
 }
 
 impl Caller {
-    /// The process of this number, if there is one that hasn't ended.
+    /// The process with this PID, unless it has exited.
     pub(in crate::cli) fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in brackets may hold anything; behind it, `state` is the third field and `starttime` the 22nd.
+        // The name in brackets may hold anything. After it, `state` is the third field and `starttime` the 22nd.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let started = fields.nth(18)?.parse().ok()?;
         (!matches!(state, "Z" | "X")).then_some(Self { pid, started })
     }
 
-    /// Whether it is still there.
+    /// Whether it still runs.
     pub(in crate::cli) fn lives(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
@@ -61,55 +61,54 @@ impl Caller {
 }
 
 impl Workspace {
-    /// The place of the group of that name, whether or not it is there.
+    /// The workspace of the group with this name, which need not exist.
     pub(in crate::cli) fn of(state: &Path, name: GroupName) -> Self {
         Self { name, state: state.to_owned() }
     }
 
-    /// A new place for `caller`, named after `what` it runs and its PID.
-    pub(in crate::cli) fn claim(state: &Path, what: &str, caller: Caller) -> io::Result<Self> {
+    /// Makes a workspace for `caller`, named after the `title` of what it runs and its PID.
+    pub(in crate::cli) fn claim(state: &Path, title: &str, caller: Caller) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o755).create(state)?;
-        // The names of other people's groups are nobody's concern, but what they run with is in here.
+        // Other users may see the names of groups, but not their environments.
         DirBuilder::new().recursive(true).mode(0o700).create(state.join("run"))?;
         for number in 1.. {
-            let Some(name) = name(what, caller.pid, number) else { break };
-            let place = Self::of(state, name);
-            match DirBuilder::new().mode(0o700).create(place.directory()) {
+            let Some(name) = name(title, caller.pid, number) else { break };
+            let workspace = Self::of(state, name);
+            match DirBuilder::new().mode(0o700).create(workspace.directory()) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 made => made?,
             }
-            place.write("caller", &format!("{} {}\n", caller.pid, caller.started))?;
-            return Ok(place);
+            workspace.write("caller", &format!("{} {}\n", caller.pid, caller.started))?;
+            return Ok(workspace);
         }
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// All places that belong to somebody who is gone.
+    /// All workspaces whose caller has exited.
     pub(in crate::cli) fn left_over(state: &Path) -> Vec<Self> {
         let names = fs::read_dir(state.join("run")).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let places = names.filter_map(|name| Some(Self::of(state, GroupName::new(name.to_str()?)?)));
-        // One without a caller is being made at this moment, or was being made when its maker was killed: then nothing
-        // but an empty directory is left.
-        places.filter(|place| place.caller().is_some_and(|caller| !caller.lives())).collect()
+        let workspaces = names.filter_map(|name| Some(Self::of(state, GroupName::new(name.to_str()?)?)));
+        // One without a caller is being made, or its maker was killed meanwhile: then it is an empty directory.
+        workspaces.filter(|workspace| workspace.caller().is_some_and(|caller| !caller.lives())).collect()
     }
 
-    /// Whose it is; `None` where there is no such place.
+    /// The process that it belongs to. `None` if there is no such workspace.
     pub(in crate::cli) fn caller(&self) -> Option<Caller> {
         Caller::parse(&fs::read_to_string(self.directory().join("caller")).ok()?)
     }
 
-    /// Where a file of this name is, beside the group's own.
+    /// The path of a file other than the group's own.
     pub(in crate::cli) fn path(&self, name: &str) -> PathBuf {
         self.directory().join(name)
     }
 
-    /// Writes such a file, which nobody else can read.
+    /// Writes such a file, readable by its owner only.
     pub(in crate::cli) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         write(&self.path(name), text, 0o600)
     }
 
-    /// Puts the group file where the generator finds it, with its drop-ins, by name. Like the units that are made of
-    /// them, they can be read by others.
+    /// Writes the group file and its drop-ins, by name, where the generator finds them. Like the units generated from them,
+    /// they are readable by all users.
     pub(in crate::cli) fn put(&self, group_file: &str, drop_ins: &[(String, String)]) -> io::Result<()> {
         let files = self.files();
         DirBuilder::new().mode(0o700).create(&files)?;
@@ -120,13 +119,13 @@ impl Workspace {
             write(&files.join(name), text, 0o644)?;
             fs::hard_link(files.join(name), self.drop_ins().join(name))?;
         }
-        // Last, so that there is no moment at which the generator would read a part of it.
+        // Last, so that the generator never reads only a part of the group.
         let own = files.join(GROUP_FILE);
         write(&own, group_file, 0o644)?;
         fs::hard_link(own, self.group_file())
     }
 
-    /// Removes all that was written here, and nothing else.
+    /// Removes everything that was written, and nothing else.
     pub(in crate::cli) fn remove(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.files()).into_iter().flatten().flatten() {
             let own = entry.file_name();
@@ -135,12 +134,12 @@ impl Workspace {
             if let (Ok(own), Ok(linked)) = (entry.metadata(), link.symlink_metadata())
                 && same(&own, &linked)
             {
-                gone(fs::remove_file(link))?;
+                or_missing(fs::remove_file(link))?;
             }
         }
-        // With somebody's drop-in in it, it stays.
+        // It stays if it contains other drop-ins.
         let _ = fs::remove_dir(self.drop_ins());
-        gone(fs::remove_dir_all(self.directory()))
+        or_missing(fs::remove_dir_all(self.directory()))
     }
 
     fn directory(&self) -> PathBuf {
@@ -160,15 +159,15 @@ impl Workspace {
     }
 }
 
-/// Two may remove the same: that it is gone already is no error.
-fn gone(removed: io::Result<()>) -> io::Result<()> {
+/// A missing file is no error, as two processes may clean up at once.
+fn or_missing(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
 }
 
-/// What the group file is called among the files of the run; no drop-in is called so.
+/// The name of the group file among the files of the run. Drop-ins end in `.toml`.
 const GROUP_FILE: &str = "group";
 
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
@@ -176,14 +175,14 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// `run-WHAT-PID`, or from the second on `run-WHAT-PID_NUMBER`, of which none begins with `run-WHAT-PID-`, as the units of
-/// the first do. systemd looks for drop-ins at each dash of a name, so those of `what` go.
-fn name(what: &str, pid: i32, number: u32) -> Option<GroupName> {
-    let plain = what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-    let what: String = plain.take(LONGEST).collect();
-    let what = if what.is_empty() { "group" } else { &what };
+/// `run-TITLE-PID`, or from the second on `run-TITLE-PID_NUMBER`, which does not begin with `run-TITLE-PID-` as the units of
+/// the first do. Dashes in the title are replaced, as systemd looks for drop-ins at each dash of a name.
+fn name(title: &str, pid: i32, number: u32) -> Option<GroupName> {
+    let plain = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let title: String = plain.take(TITLE_MAX).collect();
+    let title = if title.is_empty() { "group" } else { &title };
     let number = if number > 1 { format!("_{number}") } else { String::new() };
-    GroupName::new(&format!("{PREFIX}{what}-{pid}{number}"))
+    GroupName::new(&format!("{PREFIX}{title}-{pid}{number}"))
 }
 
 #[cfg(test)]
@@ -196,11 +195,11 @@ mod tests {
 
     #[test]
     fn names_say_what_is_run_and_by_whom() {
-        let name = |what, number| name(what, 4711, number).unwrap().to_string();
+        let name = |title, number| name(title, 4711, number).unwrap().to_string();
         assert_eq!(name("shop", 1), "run-shop-4711");
         assert_eq!(name("my shop.d-2", 2), "run-my_shop_d_2-4711_2");
         assert_eq!(name("", 1), "run-group-4711");
-        assert_eq!(name(&"ä".repeat(300), 1).len(), "run--4711".len() + LONGEST);
+        assert_eq!(name(&"ä".repeat(300), 1).len(), "run--4711".len() + TITLE_MAX);
     }
 
     #[test]
@@ -227,27 +226,27 @@ mod tests {
     #[test]
     fn what_was_put_is_removed_and_what_somebody_else_put_stays() {
         let state = tempfile::tempdir().unwrap();
-        let place = Workspace::claim(state.path(), "shop", own()).unwrap();
-        place.write("web.env", "A=\"b\"\n").unwrap();
-        place.put("[process.web]\n", &[("~run.toml".to_owned(), "wanted-by = []\n".to_owned())]).unwrap();
+        let workspace = Workspace::claim(state.path(), "shop", own()).unwrap();
+        workspace.write("web.env", "A=\"b\"\n").unwrap();
+        workspace.put("[process.web]\n", &[("~run.toml".to_owned(), "wanted-by = []\n".to_owned())]).unwrap();
         let there = |path: PathBuf| path.exists();
-        assert_eq!(fs::read_to_string(place.group_file()).unwrap(), "[process.web]\n");
-        assert!(there(place.drop_ins().join("~run.toml")));
-        place.remove().unwrap();
-        assert!(!there(place.group_file()) && !there(place.drop_ins()) && !there(place.directory()));
-        place.remove().unwrap();
+        assert_eq!(fs::read_to_string(workspace.group_file()).unwrap(), "[process.web]\n");
+        assert!(there(workspace.drop_ins().join("~run.toml")));
+        workspace.remove().unwrap();
+        assert!(!there(workspace.group_file()) && !there(workspace.drop_ins()) && !there(workspace.directory()));
+        workspace.remove().unwrap();
 
-        let place = Workspace::claim(state.path(), "shop", own()).unwrap();
-        place.put("[process.web]\n", &[("a.toml".to_owned(), String::new())]).unwrap();
-        fs::remove_file(place.group_file()).unwrap();
-        fs::write(place.group_file(), "somebody else's").unwrap();
-        fs::write(place.drop_ins().join("b.toml"), "somebody else's").unwrap();
-        place.remove().unwrap();
-        assert!(there(place.group_file()) && there(place.drop_ins().join("b.toml")));
-        assert!(!there(place.drop_ins().join("a.toml")) && !there(place.directory()));
+        let workspace = Workspace::claim(state.path(), "shop", own()).unwrap();
+        workspace.put("[process.web]\n", &[("a.toml".to_owned(), String::new())]).unwrap();
+        fs::remove_file(workspace.group_file()).unwrap();
+        fs::write(workspace.group_file(), "somebody else's").unwrap();
+        fs::write(workspace.drop_ins().join("b.toml"), "somebody else's").unwrap();
+        workspace.remove().unwrap();
+        assert!(there(workspace.group_file()) && there(workspace.drop_ins().join("b.toml")));
+        assert!(!there(workspace.drop_ins().join("a.toml")) && !there(workspace.directory()));
         // And it isn't written over.
         let again = Workspace::claim(state.path(), "shop", own()).unwrap();
-        assert_eq!(again.name, place.name);
+        assert_eq!(again.name, workspace.name);
         assert!(again.put("[process.web]\n", &[]).is_err());
     }
 }

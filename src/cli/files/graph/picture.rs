@@ -1,11 +1,11 @@
-//! The picture as a value, and its two spellings.
+//! The picture as a value, and as text in two languages.
 
 use std::fmt::Write as _;
 
 use crate::model::{Group, Process, Start};
 use crate::unit::name;
 
-/// What a box stands for.
+/// What a box represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Target,
@@ -16,7 +16,7 @@ enum Shape {
     Outside,
 }
 
-/// What an arrow from one box to another says.
+/// What an arrow from one box to another means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrow {
     /// The first starts the second.

@@ -1,10 +1,10 @@
 //! From `controls` to JavaScript.
 //!
-//! polkit hands a rule the unit's own name (never an alias: systemd resolves it first) and the verb
-//! (org.freedesktop.systemd1.manage-units, org.freedesktop.systemd1(5), "Security"). The rule compares whole names. Of
-//! a process with instances it takes any, as people may start more than the file names: what stands before the first
-//! `@` of a unit's name is its template's, so no other group's unit can begin like that. ECMAScript 5, as polkit's
-//! engine was Duktape from 121 on, and mozjs before.
+//! A rule gets the unit's own name (never an alias: systemd resolves it first) and the verb
+//! (org.freedesktop.systemd1.manage-units, org.freedesktop.systemd1(5), "Security"). The rule compares whole names. For a
+//! process with instances it allows any instance, also those that the file does not name: the part of a unit's name before
+//! the first `@` is that of its template, so it matches no unit of another group. The rule is ECMAScript 5: polkit's engine
+//! is Duktape since 121, and was mozjs before.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::unit::name::ProcessName;
 /// What a user may control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grant {
-    /// Whose processes those are that have the `controls`.
+    /// The user of the processes that have `controls`.
     pub(super) user: String,
     /// Whole names of units.
     units: Vec<String>,
@@ -24,14 +24,14 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// What the names of its units begin with; those without instances are there whole.
+    /// Whole names of units without instances, and the beginnings of the names of instances.
     pub(super) fn begin(&self) -> impl Iterator<Item = &str> {
         let templates = self.templates.iter().filter_map(|template| template.split_inclusive('@').next());
         self.units.iter().map(String::as_str).chain(templates)
     }
 }
 
-/// The verbs that systemd asks polkit about for what a manager does. `copse restart` resets a unit first.
+/// The verbs that systemd passes to polkit for what a manager does. `copse restart` resets a unit first.
 const VERBS: [&str; 8] =
     ["start", "stop", "restart", "try-restart", "reload", "reload-or-restart", "reload-or-try-restart", "reset-failed"];
 
@@ -117,7 +117,7 @@ pub(super) fn render(group: &Group, grants: &[Grant]) -> String {
         let _ = writeln!(text, "            instances: [{}]", any.collect::<Vec<_>>().join(", "));
         let _ = writeln!(text, "        }},");
     }
-    // Without the last comma, which the oldest engines took for one element more.
+    // Without the last comma, which the oldest engines read as one more element.
     text.truncate(text.len() - ",\n".len());
     text.push_str(REST);
     text
@@ -141,8 +141,8 @@ const REST: &str = r#"
 });
 "#;
 
-/// A string literal of JavaScript, in ASCII: neither the file's encoding nor a separator that ends a line in
-/// JavaScript only (U+2028) can make something else of it. It can stand in a comment as well.
+/// A string literal of JavaScript, in ASCII, so that neither the file's encoding nor a separator that ends a line in
+/// JavaScript only (U+2028) changes its meaning. It is valid in a comment as well.
 fn string(text: &str) -> String {
     let mut literal = String::from("\"");
     for unit in text.encode_utf16() {
