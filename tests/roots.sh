@@ -6,6 +6,8 @@
 #   tests/roots.sh                all suites
 #   tests/roots.sh podman rivals  two more, for `make bench`, on Debian 13: podman's generator; s6 and supervisord
 #   tests/roots.sh knot           one more, for `make bench-knot`, on Debian testing: Knot Resolver 6
+#   tests/roots.sh fleet fleet-controller  two more, for tests/booted/fleet.rs: the machines of a fleet, on Debian 13; and
+#                                 a controller with the ansible-core of Debian 12
 #   tests/roots.sh packaging      one more, for `make package-test`, on Debian testing: what builds and checks packages
 #   tests/roots.sh --clean        removes the whole cache
 #
@@ -44,6 +46,12 @@ packages() { # SUITE
         bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client debhelper rpm" ;;
         forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart debhelper rpm supervisor ruby-foreman" ;;
         podman) echo podman ;;
+        # Every machine of a fleet has the same root; the first one is the controller.
+        fleet)
+            echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 openssh-server" \
+                "openssh-client ansible-core haproxy clustershell systemd-journal-remote socat"
+            ;;
+        fleet-controller) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps python3 openssh-client ansible-core" ;;
         # A root of its own, whose files no other machine has in memory: shared pages count in parts.
         knot) echo "systemd systemd-sysv dbus iproute2 util-linux passwd procps polkitd python3 knot-resolver6" ;;
         # The archive's own toolchain, what makes packages for others, and what autopkgtest(1) needs.
@@ -59,7 +67,8 @@ packages() { # SUITE
 
 debian_suite() { # SUITE
     case $1 in
-        podman | rivals) echo trixie ;;
+        podman | rivals | fleet) echo trixie ;;
+        fleet-controller) echo bookworm ;;
         knot | packaging) echo forky ;;
         *) echo "$1" ;;
     esac

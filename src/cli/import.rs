@@ -55,7 +55,7 @@ struct Output {
     #[arg(long, value_name = "GROUP", value_parser = super::common::args::group_name)]
     name: Option<GroupName>,
 
-    /// Write the group file here, if there is no file yet [default: standard output].
+    /// Write the group file here, if there is no file yet [default: `-`, standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -64,6 +64,12 @@ struct Output {
 }
 
 impl Output {
+    /// The file to write; `None` for the standard output, also by its names.
+    fn file(&self) -> Option<&Path> {
+        let stdout = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].map(Path::new);
+        self.output.as_deref().filter(|path| !stdout.contains(path))
+    }
+
     /// The group's name, from the options or from a file that is imported.
     fn group(&self, file: Option<&Path>) -> GroupName {
         let stem = |path: &Path| {
@@ -71,7 +77,7 @@ impl Output {
             let safe = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
             GroupName::new(stem.chars().map(safe).collect::<String>().trim_start_matches(['_', '.', '-']))
         };
-        let toml = self.output.as_deref().filter(|path| path.extension().is_some_and(|suffix| suffix == "toml"));
+        let toml = self.file().filter(|path| path.extension().is_some_and(|suffix| suffix == "toml"));
         let fallback = || GroupName::new("imported").expect("it is a name");
         self.name.clone().or_else(|| toml.and_then(stem)).or_else(|| file.and_then(stem)).unwrap_or_else(fallback)
     }
@@ -100,7 +106,7 @@ impl Output {
             return Err(Error::failed("nothing left to import"));
         };
         self.write(text)?;
-        if self.output.is_some() && self.report.format == report::Format::Auto {
+        if self.file().is_some() && self.report.format == report::Format::Auto {
             for (index, command) in next.iter().enumerate() {
                 let _ = writeln!(stderr(), "{}{command}", if index == 0 { "\n  next  " } else { "        " });
             }
@@ -115,7 +121,7 @@ impl Output {
     }
 
     fn write(&self, text: &str) -> Result<(), Error> {
-        match &self.output {
+        match self.file() {
             None => output::print(text),
             Some(path) => create(path, 0o666, text),
         }

@@ -23,7 +23,10 @@ const COMMAND_NOT_FOUND: i32 = 127;
 /// # Errors
 /// `host` is not valid, or copse cannot be run there.
 pub(super) fn run(host: &str, args: &[OsString]) -> Result<Exit, Error> {
-    let (address, port) = address(host).map_err(Error::usage)?;
+    let (address, port) = address(host).map_err(|error| match host.contains(',') {
+        true => Error::usage(error).help(format!("run `clush -w {host} copse …` to look at several hosts")),
+        false => Error::usage(error),
+    })?;
     let Some(args) = without_host(args) else {
         return Err(
             Error::usage("cannot find `--host` among the arguments").help("write `--host HOST` as two arguments")
@@ -50,6 +53,9 @@ fn address(host: &str) -> Result<(&str, Option<u16>), String> {
     let invalid = |why: &str| Err(format!("invalid host `{host}`: {why}"));
     if host.is_empty() || host.starts_with('-') || host.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return invalid("not a host name");
+    }
+    if host.contains(',') {
+        return invalid("it takes one host");
     }
     if host.contains('/') {
         return invalid("containers on another host are not supported");
@@ -117,6 +123,7 @@ mod tests {
             ("web1:ssh", Err("invalid host `web1:ssh`: the port is not a number".to_owned())),
             ("-oProxyCommand=x", Err("invalid host `-oProxyCommand=x`: not a host name".to_owned())),
             ("", Err("invalid host ``: not a host name".to_owned())),
+            ("web1,web2", Err("invalid host `web1,web2`: it takes one host".to_owned())),
             ("web1/box", Err("invalid host `web1/box`: containers on another host are not supported".to_owned())),
         ] {
             assert_eq!(address(host), expected, "{host}");

@@ -1,7 +1,7 @@
 //! Finds group files: precedence, masks, drop-ins.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,16 @@ pub struct Found {
 /// file that cannot be read is an error, not a reason to use the packaged one instead. Hidden files and files other than
 /// `*.toml` are ignored.
 pub fn find(directories: &Directories) -> Found {
+    search(directories, None)
+}
+
+/// As [`find`], with a candidate in place of the file of its group, which is the last one then. The installed drop-ins of
+/// the group apply, but for those with the name of a drop-in of the candidate.
+pub fn find_with(directories: &Directories, candidate: &Candidate) -> Found {
+    search(directories, Some(candidate))
+}
+
+fn search(directories: &Directories, candidate: Option<&Candidate>) -> Found {
     let mut search = Search { chaser: Chaser::new(directories), found: Found::default() };
     let mut files: BTreeMap<GroupName, (&Folder, PathBuf, FileType)> = BTreeMap::new();
     let mut drop_ins: BTreeMap<GroupName, Vec<PathBuf>> = BTreeMap::new();
@@ -71,12 +81,19 @@ pub fn find(directories: &Directories) -> Found {
             }
         }
     }
+    let replaced = candidate.map(|candidate| {
+        files.remove(&candidate.group);
+        drop_ins.remove(&candidate.group).unwrap_or_default()
+    });
     for (group, (folder, name, kind)) in files {
         let of_group = drop_ins.remove(&group).unwrap_or_default();
         search.group(group, folder, &name, kind, &of_group);
     }
     for path in drop_ins.into_values().flatten() {
         search.without_group(&path);
+    }
+    if let Some(candidate) = candidate {
+        search.candidate(candidate, &replaced.unwrap_or_default());
     }
     search.found
 }
@@ -98,24 +115,59 @@ pub fn named(paths: &[&Path]) -> Found {
 }
 
 fn read_named(path: &Path, name: &GroupName) -> Result<Source, Diagnostic> {
-    let file = |path: &Path| {
-        let text = read(CWD, path, path, true, |_| Ok(()))?;
-        Ok(Arc::new(SourceFile { path: path.to_owned(), text }))
-    };
-    let mut source = Source { name: name.clone(), file: file(path)?, drop_ins: Vec::new() };
-    let mut directory = path.as_os_str().to_owned();
-    directory.push(".d");
-    // A group without drop-ins has no such directory.
-    let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.file_name().is_some_and(is_toml)).collect();
-    paths.sort();
-    for path in paths {
-        let masked = std::fs::read_link(&path).is_ok_and(|link| link == Path::new("/dev/null"));
-        if !masked {
-            source.drop_ins.push(file(&path)?);
+    let Candidate { group, file, drop_ins } = Candidate::read(path, name)?;
+    Ok(Source { name: group, file, drop_ins: drop_ins.into_values().flatten().collect() })
+}
+
+/// A group file that is not installed, with the drop-ins next to it (`FILE.d/*.toml`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The group of which it is the file. Its own name is not used.
+    pub group: GroupName,
+    pub file: Arc<SourceFile>,
+    /// By the name of their file; `None` is a link to `/dev/null`, which hides the installed drop-in of that name.
+    pub drop_ins: BTreeMap<OsString, Option<Arc<SourceFile>>>,
+}
+
+impl Candidate {
+    /// Reads a file in any directory and of any owner.
+    ///
+    /// # Errors
+    /// The file, or a drop-in, cannot be read.
+    pub fn read(path: &Path, group: &GroupName) -> Result<Self, Diagnostic> {
+        let file = |path: &Path| {
+            let text = read(CWD, path, path, true, |_| Ok(()))?;
+            Ok(Arc::new(SourceFile { path: path.to_owned(), text }))
+        };
+        let mut candidate = Self { group: group.clone(), file: file(path)?, drop_ins: BTreeMap::new() };
+        let mut directory = path.as_os_str().to_owned();
+        directory.push(".d");
+        // A group without drop-ins has no such directory.
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_toml(entry.file_name())) {
+            let path = entry.path();
+            let masked = std::fs::read_link(&path).is_ok_and(|link| link == Path::new("/dev/null"));
+            let drop_in = if masked { None } else { Some(file(&path)?) };
+            candidate.drop_ins.insert(entry.file_name(), drop_in);
+        }
+        Ok(candidate)
+    }
+
+    /// The same texts at the paths that they have when they are installed in `directory`.
+    #[must_use]
+    pub fn installed_in(&self, directory: &Path) -> Self {
+        let path = directory.join(format!("{}.toml", self.group));
+        let drop_ins = directory.join(format!("{}.toml.d", self.group));
+        let moved = |file: &Arc<SourceFile>, path| Arc::new(SourceFile { path, text: file.text.clone() });
+        let drop_in = |(name, file): (&OsString, &Option<Arc<SourceFile>>)| {
+            (name.clone(), file.as_ref().map(|file| moved(file, drop_ins.join(name))))
+        };
+        Self {
+            group: self.group.clone(),
+            file: moved(&self.file, path),
+            drop_ins: self.drop_ins.iter().map(drop_in).collect(),
         }
     }
-    Ok(source)
 }
 
 fn bad_name(path: &Path) -> Diagnostic {
@@ -181,15 +233,29 @@ impl Search<'_> {
         if file == Some(None) {
             return;
         }
-        let drop_ins = self.drop_ins(drop_ins, &mut diagnostics);
+        let drop_ins = self.drop_ins(BTreeMap::new(), drop_ins, &mut diagnostics);
         let file = file.flatten().filter(|_| !diagnostics.has_errors());
         let source = file.map(|file| Source { name: name.clone(), file, drop_ins });
         self.found.groups.push(FoundGroup { name, path, source, diagnostics });
     }
 
-    /// All drop-ins of a group; of several with one name the first directory's.
-    fn drop_ins(&mut self, directories: &[PathBuf], diagnostics: &mut Diagnostics) -> Vec<Arc<SourceFile>> {
-        let mut files: BTreeMap<PathBuf, Option<Arc<SourceFile>>> = BTreeMap::new();
+    fn candidate(&mut self, candidate: &Candidate, directories: &[PathBuf]) {
+        let Candidate { group, file, drop_ins } = candidate.clone();
+        let mut diagnostics = Diagnostics::default();
+        let own = drop_ins.into_iter().map(|(name, file)| (PathBuf::from(name), file)).collect();
+        let drop_ins = self.drop_ins(own, directories, &mut diagnostics);
+        let path = file.path.clone();
+        let source = Some(Source { name: group.clone(), file, drop_ins }).filter(|_| !diagnostics.has_errors());
+        self.found.groups.push(FoundGroup { name: group, path, source, diagnostics });
+    }
+
+    /// All drop-ins of a group; of several with one name that in `files`, or else the first directory's.
+    fn drop_ins(
+        &mut self,
+        mut files: BTreeMap<PathBuf, Option<Arc<SourceFile>>>,
+        directories: &[PathBuf],
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<Arc<SourceFile>> {
         for path in directories {
             let Some(folder) = diagnostics.ok(self.open(path)).flatten() else { continue };
             for (name, kind) in self.entries(&folder) {

@@ -47,6 +47,8 @@ pub struct Properties {
     pub assertion_met: bool,
     /// It is frozen, or its slice is.
     pub frozen: bool,
+    /// `RefuseManualStop=`
+    pub refuses_stop: bool,
     /// A file of it changed since systemd read it.
     pub needs_reload: bool,
     /// `FragmentPath=`
@@ -164,6 +166,7 @@ impl Properties {
             condition_met: answer.is("ConditionResult"),
             assertion_met: answer.is("AssertResult"),
             frozen: FreezerState::from(&*answer.text("FreezerState")).is_frozen(),
+            refuses_stop: answer.is("RefuseManualStop"),
             needs_reload: answer.is("NeedDaemonReload"),
             fragment: answer.text("FragmentPath").into(),
             drop_ins: answer.paths("DropInPaths"),

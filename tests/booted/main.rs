@@ -21,6 +21,7 @@ mod applying;
 mod asking;
 mod away;
 mod broken;
+mod candidate;
 mod changed;
 mod compiled;
 mod controls;
@@ -87,6 +88,7 @@ const SITUATIONS: &[&[Situation]] = &[
     applying::SITUATIONS,
     undoing::SITUATIONS,
     broken::SITUATIONS,
+    candidate::SITUATIONS,
     reaching::SITUATIONS,
     failing::SITUATIONS,
     judging::SITUATIONS,

@@ -148,6 +148,32 @@ fn check_of_the_standard_input() {
 }
 
 #[test]
+fn check_of_a_file_as_another_group() {
+    let root = Root::new(&[("ok", OK), ("web", WEB)]);
+    let file = root.path("srv/.source");
+    fs::create_dir_all(root.path("srv")).unwrap();
+    let check = |text: &str, group: &str| {
+        fs::write(&file, text).unwrap();
+        root.run(&["check", "--format", "short", "--as", group, file.to_str().unwrap()])
+    };
+    assert_eq!(check(OK, "ok").status, 0);
+    assert_eq!(check(OK, "../x").status, 2);
+    let ran = check("a = 1\n", "new");
+    assert!(ran.stdout.starts_with(&format!("{}:1:1: error[unknown-key]", file.display())), "{ran:?}");
+    assert_eq!(ran.status, 5);
+    // Next to the installed groups, whatever the order of their names.
+    let process = |name: &str| format!("[process.{name}]\nexec = \"/a\"\n");
+    for (installed, its, group, own) in [("m-a", "p", "m", "a-p"), ("z", "x-p", "z-x", "p")] {
+        fs::write(root.path(&format!("etc/copse/{installed}.toml")), process(its)).unwrap();
+        let ran = check(&process(own), group);
+        assert!(ran.stdout.contains(&format!("is already a unit of group `{installed}`")), "{ran:?}");
+        assert_eq!(ran.status, 5);
+    }
+    let ran = root.run(&["check", "--as", "ok", "one", "two"]);
+    assert_eq!((ran.stderr.as_str(), ran.status), ("copse: `--as` takes one file, or `-` for standard input\n", 2));
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let root = Root::new(&[("web", WEB)]);
     for verb in ["check", "render"] {

@@ -80,6 +80,10 @@ fn import_prints_a_group_file_and_its_exit_says_whether_that_is_all() {
     let all = import(&["supervisord.conf", "--env", "vars"]);
     assert_eq!(all.status, 0, "{all:?}");
     assert!(all.stdout.contains("exec = \"/usr/bin/web --port 8080\"\n"), "{}", all.stdout);
+    for stdout in ["-", "/dev/stdout"] {
+        let named = import(&["supervisord.conf", "--env", "vars", "--output", stdout]);
+        assert_eq!((&named.stdout, &named.stderr, named.status), (&all.stdout, &all.stderr, 0), "{stdout}");
+    }
     assert_data_eq!(
         all.stderr,
         str![[r#"

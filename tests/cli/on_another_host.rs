@@ -56,6 +56,12 @@ fn what_goes_wrong_on_the_way() {
             2,
             "copse: invalid host `web1/box`: containers on another host are not supported",
         ),
+        (
+            "",
+            &["-H", "web1,web2", "list"],
+            2,
+            "copse: invalid host `web1,web2`: it takes one host\n  help: run `clush -w web1,web2 copse …` to look at several hosts\n",
+        ),
         ("", &["-H", "web1", "statsu"], 2, "error: unrecognized subcommand"),
     ] {
         let ran = run(&root, ssh, words);

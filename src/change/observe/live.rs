@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::members::{Member, all_members};
+use super::members::{Kind, Member, all_members};
 use crate::manager::Connected;
 use crate::manager::properties::Properties;
 use crate::manager::unit::UnitInfo;
@@ -58,6 +58,7 @@ pub async fn query(systemd: &Connected, query: &Query<'_>) -> zbus::Result<Optio
     let infos = by_name(systemd.list(&names).await?);
     let answers = systemd.properties_of(&units).await?;
     let properties = units.iter().map(ToString::to_string).zip(answers).collect();
+    let members = with_orphaned_steps(members, &properties);
     Ok(Some(LiveGroup { target, members, infos, properties }))
 }
 
@@ -129,7 +130,19 @@ async fn live(
     let plain: Vec<&str> = plain.into_iter().map(Member::unit).collect();
     let answers = systemd.runs_of(&plain).await?.into_iter().chain(systemd.properties_of(&rest).await?);
     let properties = plain.into_iter().chain(rest).map(ToOwned::to_owned).zip(answers).collect();
+    let members = with_orphaned_steps(members, &properties);
     Ok(Some(LiveGroup { target, members, infos, properties }))
+}
+
+/// Marks the setup steps among members that are not in the file. Their names do not tell them from processes, but only
+/// steps refuse to be stopped.
+fn with_orphaned_steps(mut members: Vec<Member>, properties: &HashMap<String, Properties>) -> Vec<Member> {
+    for member in members.iter_mut().filter(|member| !member.defined) {
+        if properties.get(member.unit()).is_some_and(|properties| properties.refuses_stop) {
+            member.kind = Kind::Setup;
+        }
+    }
+    members
 }
 
 fn by_name(infos: Vec<UnitInfo>) -> HashMap<String, UnitInfo> {

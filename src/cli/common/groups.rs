@@ -65,6 +65,10 @@ pub(crate) async fn select(
     let group = |name: &String| {
         let selector = Selector::new(name, &outcome.groups);
         match (&selector.part, GroupName::new(&selector.group)) {
+            _ if is_path(name) && !outcome.groups.iter().any(|group| group.name.as_str() == name) => {
+                let help = format!("run `{} plan --as GROUP {name}`", copse(scope));
+                Err(Error::usage(format_args!("cannot take `{name}` as a group: it is a file")).help(help))
+            }
             (None, Some(group)) => Ok(group),
             (None, None) => Err(unknown(&selector, outcome)),
             (Some(_), _) => {
@@ -74,6 +78,11 @@ pub(crate) async fn select(
         }
     };
     names.iter().map(group).collect()
+}
+
+/// Whether a name is that of a file: `GROUP/PROCESS` is not.
+fn is_path(name: &str) -> bool {
+    name == "-" || name.starts_with(['/', '.']) || name.ends_with(".toml")
 }
 
 /// All groups that have a file or run without one, sorted.

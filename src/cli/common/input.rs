@@ -1,5 +1,6 @@
 //! The group files that commands read which need no service manager.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::basic::suggest;
 use crate::generator;
 use crate::generator::load;
 use crate::generator::load::{GroupOutcome, Outcome};
-use crate::group_file::discover::{Found, FoundGroup, Source};
+use crate::group_file::discover;
+use crate::group_file::discover::{Candidate, Found, FoundGroup, Source};
 use crate::model;
 use crate::model::Context;
 use crate::unit::directives::Systemd;
@@ -59,15 +61,8 @@ impl Input {
     /// # Errors
     /// A group or the root does not exist.
     pub(crate) fn load(&self, scope: Scope, args: &[PathBuf]) -> Result<Loaded, Error> {
-        let root = self.root.as_ref().map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
-        if let Some(root) = root.as_ref().filter(|root| !root.is_dir()) {
-            return Err(Error::usage(format_args!("`--root`: there is no directory `{}`", root.display())));
-        }
-        let directories = Directories::from_environment(scope, root);
+        let Loaded { mut outcome, directories, systemd, .. } = self.nothing(scope)?;
         let context = Context { scope, cpus: self.cpus.unwrap_or_else(generator::cpus) };
-        let version = self.systemd_version.map(|version| Systemd { version });
-        let systemd = version.or_else(|| Systemd::detect(&directories)).unwrap_or(Systemd::NEWEST);
-        let mut outcome = Outcome::default();
         let (files, names): (Vec<&Path>, Vec<&Path>) = args.iter().map(PathBuf::as_path).partition(|arg| is_file(arg));
         if !files.is_empty() {
             outcome = load::resolve(self.find(&files), &directories, &context);
@@ -86,9 +81,37 @@ impl Input {
         Ok(Loaded { outcome, directories, systemd, is_installed })
     }
 
+    /// Reads a group file, or `-`, as the file of a group that is installed with it.
+    ///
+    /// # Errors
+    /// There is not exactly one file.
+    pub(crate) fn load_as(&self, scope: Scope, group: &GroupName, args: &[PathBuf]) -> Result<Loaded, Error> {
+        let mut loaded = self.nothing(scope)?;
+        let context = Context { scope, cpus: self.cpus.unwrap_or_else(generator::cpus) };
+        loaded.is_installed = loaded.directories.root.is_none();
+        match candidate(group, only_file(args)?) {
+            Ok(candidate) => loaded.outcome.groups.push(resolve_candidate(&candidate, &loaded.directories, &context)),
+            Err(diagnostic) => loaded.outcome.diagnostics.push(diagnostic),
+        }
+        add_unsupported(&mut loaded.outcome, loaded.systemd);
+        Ok(loaded)
+    }
+
+    /// Where to read, and nothing read yet.
+    fn nothing(&self, scope: Scope) -> Result<Loaded, Error> {
+        let root = self.root.as_ref().map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
+        if let Some(root) = root.as_ref().filter(|root| !root.is_dir()) {
+            return Err(Error::usage(format_args!("`--root`: there is no directory `{}`", root.display())));
+        }
+        let directories = Directories::from_environment(scope, root);
+        let version = self.systemd_version.map(|version| Systemd { version });
+        let systemd = version.or_else(|| Systemd::detect(&directories)).unwrap_or(Systemd::NEWEST);
+        Ok(Loaded { outcome: Outcome::default(), directories, systemd, is_installed: false })
+    }
+
     fn find(&self, files: &[&Path]) -> Found {
         let named: Vec<&Path> = files.iter().copied().filter(|file| !is_stdin(file)).collect();
-        let mut found = crate::group_file::discover::named(&named);
+        let mut found = discover::named(&named);
         if named.len() < files.len() {
             found.groups.push(self.stdin());
         }
@@ -102,6 +125,39 @@ impl Input {
         let source = file.map(|file| Source { name: name.clone(), file: Arc::new(file), drop_ins: Vec::new() });
         FoundGroup { name, path, source, diagnostics }
     }
+}
+
+/// The file of `--as GROUP FILE`, under any name.
+///
+/// # Errors
+/// There is not exactly one.
+pub(crate) fn only_file(args: &[PathBuf]) -> Result<&Path, Error> {
+    match args {
+        [file] => Ok(file),
+        _ => Err(Error::usage("`--as` takes one file, or `-` for standard input")),
+    }
+}
+
+/// Reads a file, or `-`, that becomes the file of `group`.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn candidate(group: &GroupName, file: &Path) -> Result<Candidate, Diagnostic> {
+    match is_stdin(file) {
+        true => {
+            let file = Arc::new(read_stdin(Path::new("<stdin>"))?);
+            Ok(Candidate { group: group.clone(), file, drop_ins: BTreeMap::new() })
+        }
+        false => Candidate::read(file, group),
+    }
+}
+
+/// What a candidate means, checked against all other groups that are installed.
+pub(crate) fn resolve_candidate(candidate: &Candidate, directories: &Directories, context: &Context) -> GroupOutcome {
+    let found = discover::find_with(directories, candidate);
+    let mut groups = load::resolve(found, directories, context).groups;
+    // The candidate is the last one.
+    groups.pop().expect("the candidate is a group")
 }
 
 /// Adds diagnostics for what `systemd` does not support, and is therefore missing from the units.

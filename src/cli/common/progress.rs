@@ -14,10 +14,13 @@ use super::journal::excerpt;
 use super::output::print_json;
 use crate::basic::diagnostic::one_line;
 use crate::basic::scope::Scope;
+use crate::basic::signal;
 use crate::basic::terminal::{ColorChoice, columns};
 use crate::change::observe::subject::Subject;
 use crate::change::plan::Reason;
 use crate::change::rollout::{Event, Failure, Problem, Reporter};
+use crate::manager::cause::{Cause, ProcessEnd};
+use crate::manager::state::UnitResult;
 use crate::unit::name::GroupName;
 
 /// How often the times of units in progress are redrawn.
@@ -61,7 +64,31 @@ struct UnitReport {
     /// The outcome, or `failed`.
     result: String,
     error: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    failure: Option<FailureReport>,
     seconds: f64,
+}
+
+/// Why a unit failed: what systemd recorded, and the last line in the journal, as `copse status` shows them.
+#[derive(Debug, Serialize)]
+struct FailureReport {
+    /// `Result=`
+    unit_result: Option<UnitResult>,
+    exit_status: Option<i32>,
+    /// `SEGV`
+    signal: Option<String>,
+    last_line: Option<String>,
+}
+
+impl FailureReport {
+    fn new(cause: Option<&Cause>) -> Self {
+        let (exit_status, signal) = match cause.and_then(|cause| cause.main) {
+            Some(ProcessEnd::Exited(status)) => (Some(status), None),
+            Some(ProcessEnd::Killed(number)) => (None, Some(signal::short_name(number))),
+            None => (None, None),
+        };
+        Self { unit_result: cause.map(|cause| cause.result.clone()), exit_status, signal, last_line: None }
+    }
 }
 
 /// What only some commands report.
@@ -149,19 +176,24 @@ impl Progress {
         print_json(&Report { group: group.as_str(), name, changed, units, details })
     }
 
-    /// Shows the last line in the journal of each unit that failed. Not earlier, so that nothing waits for the journal
-    /// while units are being started.
+    /// Finds the last line in the journal of each unit that failed, and shows it. Not earlier, so that nothing waits for
+    /// the journal while units are being started.
     async fn show_excerpts(&self) {
-        let (scope, silent, failed) = {
+        let (scope, failed) = {
             let mut state = self.lock();
-            (state.scope, state.silent, std::mem::take(&mut state.failed))
+            (state.scope, std::mem::take(&mut state.failed))
         };
-        if silent || failed.is_empty() {
+        if failed.is_empty() {
             return;
         }
         let units: Vec<&str> = failed.iter().map(|failure| failure.subject.unit.as_str()).collect();
         excerpt::sync().await;
         let mut lines = excerpt::find(scope, &units).await;
+        for report in &mut self.lock().units {
+            if let Some(failure) = &mut report.failure {
+                failure.last_line = lines.get(&report.unit).cloned();
+            }
+        }
         let excerpts = failed.iter().filter_map(|Failure { subject, cause, .. }| {
             let explanation = || Some(cause.as_ref()?.explanation()?.to_owned());
             let line = lines.remove(subject.unit.as_str()).or_else(explanation)?;
@@ -199,6 +231,10 @@ impl Reporter for Progress {
                 if let Err(Problem::Failed(failure)) = end {
                     state.failed.push((*failure).clone());
                 }
+                let failure = match end {
+                    Err(Problem::Failed(failure)) => Some(FailureReport::new(failure.cause.as_ref())),
+                    _ => None,
+                };
                 let outcome = end.as_ref().map(ToString::to_string).map_err(ToString::to_string);
                 let line = state.board.ended(action, &subject.label, outcome.as_deref(), took);
                 state.units.push(UnitReport {
@@ -208,6 +244,7 @@ impl Reporter for Progress {
                     reasons: reasons.to_vec(),
                     result: end.as_ref().map_or_else(|_| "failed".to_owned(), |outcome| outcome.word()),
                     error: outcome.err(),
+                    failure,
                     seconds: (took.as_secs_f64() * 1000.0).round() / 1000.0,
                 });
                 Some(line)

@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::basic::diagnostic::Diagnostic;
 use crate::basic::scope::Scope;
+use crate::cli::common::args::group_name;
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
@@ -18,6 +19,7 @@ use crate::cli::common::output;
 use crate::cli::common::output::counted;
 use crate::cli::common::report::{Counts, Format, Report};
 use crate::generator::load::Outcome;
+use crate::unit::name::GroupName;
 
 /// Say everything that is wrong with group files.
 #[derive(Debug, Args)]
@@ -25,6 +27,10 @@ pub struct Check {
     /// Groups, or group files (with a `/`, ending in `.toml`, or `-` for the standard input); all groups if none.
     #[arg(value_name = "GROUP|FILE")]
     groups: Vec<PathBuf>,
+
+    /// Check one FILE of any name as the file of GROUP: with its installed drop-ins and next to all other groups.
+    #[arg(long = "as", value_name = "GROUP", value_parser = group_name, conflicts_with = "stdin_name")]
+    group: Option<GroupName>,
 
     #[command(flatten)]
     input: Input,
@@ -36,7 +42,10 @@ pub struct Check {
 impl Execute for Check {
     /// Prints all diagnostics on the standard output and, for people, a closing line on the standard error.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
-        let mut loaded = self.input.load(scope, &self.groups)?;
+        let mut loaded = match &self.group {
+            Some(group) => self.input.load_as(scope, group, &self.groups)?,
+            None => self.input.load(scope, &self.groups)?,
+        };
         if loaded.is_installed {
             look_for(&mut loaded.outcome, &missing::ThisMachine);
         }

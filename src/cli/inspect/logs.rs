@@ -2,8 +2,10 @@
 //!
 //! journalctl(1) searches and follows the journal. This asks it for the group's lines as JSON and formats them.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
@@ -46,6 +48,14 @@ pub(crate) struct Logs {
     #[arg(short, long, value_name = "PRIORITY")]
     priority: Option<String>,
 
+    /// Show lines of all hosts whose journals are here, with the host in front.
+    #[arg(short, long)]
+    merge: bool,
+
+    /// Read the journals in DIR instead of this machine's, with the host in front of each line.
+    #[arg(short = 'D', long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
     /// Print lines as `journalctl --output=json` does.
     #[arg(long)]
     json: bool,
@@ -63,7 +73,11 @@ impl Execute for Logs {
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let (_, outcome) = load(scope);
         let selector = Selector::new(&self.name, &outcome.groups);
-        let members = members(scope, &selector, &outcome)?;
+        // The group of other hosts need not exist here.
+        let members = match members(scope, &selector, &outcome) {
+            Err(_) if self.of_other_hosts() => Vec::new(),
+            members => members?,
+        };
         let mut journalctl = self.journalctl();
         journalctl.args(matches(scope, &selector, &members));
         let cannot_run = |error| Error::cannot("run journalctl", error);
@@ -77,11 +91,16 @@ impl Execute for Logs {
 }
 
 impl Logs {
+    fn of_other_hosts(&self) -> bool {
+        self.merge || self.directory.is_some()
+    }
+
     fn journalctl(&self) -> Command {
         let mut command = Command::new("journalctl");
         // --all: also messages that are long, or not text.
         command.args(["--no-pager", "--quiet", "--all", "--output=json"]).stdin(Stdio::null());
-        command.args(self.follow.then_some("--follow"));
+        command.args(self.follow.then_some("--follow")).args(self.merge.then_some("--merge"));
+        command.args(self.directory.iter().flat_map(|directory| [OsStr::new("--directory"), directory.as_os_str()]));
         command.args(self.lines.iter().map(|lines| format!("--lines={lines}")));
         command.args(self.since.iter().map(|since| format!("--since={since}")));
         command.args(self.priority.iter().map(|priority| format!("--priority={priority}")));
@@ -93,6 +112,9 @@ impl Logs {
         let mut painter = Painter::new(scope, &selector.group, members, self.color.color.on(&stdout));
         if selector.part.is_none() {
             painter = painter.whole();
+        }
+        if self.of_other_hosts() {
+            painter = painter.with_hosts();
         }
         let lines = journalctl.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
         let mut any = false;

@@ -10,7 +10,7 @@ use crate::change::observe::members::Member;
 use crate::change::observe::subject::Subject;
 
 /// The fields that are read, besides the time, which journalctl always writes.
-pub(crate) const FIELDS: [&str; 9] = [
+pub(crate) const FIELDS: [&str; 10] = [
     "MESSAGE",
     "PRIORITY",
     "_SYSTEMD_UNIT",
@@ -20,6 +20,7 @@ pub(crate) const FIELDS: [&str; 9] = [
     "COPSE_UNIT",
     "SYSLOG_IDENTIFIER",
     "_UID",
+    "_HOSTNAME",
 ];
 
 /// The least urgent lines of the service manager that are shown live (sd-daemon(3)).
@@ -50,6 +51,8 @@ fn name(group: &str, unit: &str) -> String {
 pub(crate) struct Painter {
     scope: Scope,
     live: bool,
+    /// The width of host names so far, if they are shown.
+    hosts: Option<usize>,
     group: String,
     width: usize,
     color: bool,
@@ -61,7 +64,7 @@ impl Painter {
     pub(crate) fn new(scope: Scope, group: &str, members: &[Member], color: bool) -> Self {
         let widths = members.iter().map(|member| member.subject.label.chars().count());
         let width = widths.filter(|width| *width <= NAME_MAX).max().unwrap_or(0);
-        Self { scope, live: false, group: group.to_owned(), width, color, seen: Vec::new() }
+        Self { scope, live: false, hosts: None, group: group.to_owned(), width, color, seen: Vec::new() }
     }
 
     /// For a whole group: makes room for the name of the gate.
@@ -77,15 +80,28 @@ impl Painter {
         self
     }
 
-    /// A line of this command about a member of the group, or about the group.
-    pub(crate) fn own_line(&mut self, name: &str, micros: u64, text: &str) -> String {
-        format!("{} copse: {}\n", self.head(name, Some(micros)), one_line(text))
+    /// Shows the host in front of each name.
+    pub(crate) fn with_hosts(mut self) -> Self {
+        self.hosts = Some(0);
+        self
     }
 
-    fn head(&mut self, name: &str, micros: Option<u64>) -> String {
+    /// A line of this command about a member of the group, or about the group.
+    pub(crate) fn own_line(&mut self, name: &str, micros: u64, text: &str) -> String {
+        format!("{} copse: {}\n", self.head("", name, Some(micros)), one_line(text))
+    }
+
+    fn head(&mut self, host: &str, name: &str, micros: Option<u64>) -> String {
         let time = micros.and_then(local_time::local).unwrap_or_default();
         let time = if self.live { time.rsplit(' ').next().unwrap_or_default() } else { &time };
-        format!("{time} {}", self.name(name))
+        let host = match &mut self.hosts {
+            None => String::new(),
+            Some(width) => {
+                *width = host.chars().count().clamp(*width, (*width).max(NAME_MAX));
+                format!("{host:<width$} ")
+            }
+        };
+        format!("{time} {host}{}", self.name(name))
     }
 
     /// A line of `journalctl --output=json` as one or more lines; `None` if it is not to be shown, or not JSON.
@@ -105,7 +121,8 @@ impl Painter {
         let unit = copse.or(if manager { about } else { from });
         // Without a unit, the identifier: generated units set it to the unit's name.
         let name = one_line(&name(&self.group, unit.or(text("SYSLOG_IDENTIFIER")).unwrap_or("?")));
-        let head = self.head(&name, text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()));
+        let host = one_line(text("_HOSTNAME").unwrap_or("?"));
+        let head = self.head(&host, &name, text("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok()));
         let by = match (copse, manager) {
             (Some(_), _) => "copse: ",
             (None, true) => "systemd: ",
