@@ -18,7 +18,7 @@
 //!
 //! The last two see plain values only, so that their rules are tables in their tests.
 
-mod calls;
+pub mod calls;
 pub mod cause;
 pub mod connection;
 mod error;

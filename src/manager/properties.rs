@@ -118,6 +118,16 @@ impl Properties {
         Ok(Self::from_answer(Answer(body.deserialize()?)))
     }
 
+    /// From the answers to `Get()`, one for each of `names`. What was not asked for is empty.
+    ///
+    /// # Errors
+    /// If one is no value of a property.
+    pub(super) fn from_single<'n>(names: impl Iterator<Item = &'n str>, messages: &[Message]) -> zbus::Result<Self> {
+        let bodies: Vec<_> = messages.iter().map(Message::body).collect();
+        let values = names.zip(&bodies).map(|(name, body)| Ok((name, body.deserialize()?)));
+        Ok(Self::from_answer(Answer(values.collect::<zbus::Result<_>>()?)))
+    }
+
     fn from_answer(mut answer: Answer<'_>) -> Self {
         let active = ActiveState::from(&*answer.text("ActiveState"));
         let since = match active {

@@ -359,7 +359,7 @@ fn what_cannot_be_run_is_said_and_leaves_nothing(m: &Machine) {
         (&["/srv/bad/none/Procfile"], 1, "there is no Procfile in /srv/bad/none\n  help: run `copse run FILE`"),
         (&["/srv/bad/Procfile", "--formation", "wob=2"], 2, "has no process `wob`\n  help: did you mean `web`?"),
         (&["/srv/bad/empty/Procfile"], 5, "has no process to run"),
-        (&["/srv/bad/bad.toml", "--port", "80"], 2, "`--port` is for Procfiles"),
+        (&["/srv/bad/bad.toml", "--port", "80"], 2, "`--port` applies to Procfiles only"),
         (&["/srv/bad/step.toml"], 4, "| no use"),
     ] {
         let output = m.run(&[&["copse", "run"], words].concat());

@@ -6,6 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::members::{Kind, Member, all_members};
 use crate::manager::Connected;
+use crate::manager::calls::{CONTENT, Property, RUN, SHOWN, START};
 use crate::manager::properties::Properties;
 use crate::manager::unit::UnitInfo;
 use crate::model::Group;
@@ -56,8 +57,8 @@ pub async fn query(systemd: &Connected, query: &Query<'_>) -> zbus::Result<Optio
     let units: Vec<&str> = members.iter().map(Member::unit).chain(query.others.iter().map(String::as_str)).collect();
     let names: Vec<&str> = units.iter().copied().chain([&*target_unit]).collect();
     let infos = by_name(systemd.list(&names).await?);
-    let answers = systemd.properties_of(&units).await?;
-    let properties = units.iter().map(ToString::to_string).zip(answers).collect();
+    let others: Vec<&str> = query.others.iter().map(String::as_str).collect();
+    let properties = properties(systemd, &members, &others, &infos, Needed { service: &SHOWN, other: None }).await?;
     let members = with_orphaned_steps(members, &properties);
     Ok(Some(LiveGroup { target, members, infos, properties }))
 }
@@ -103,7 +104,7 @@ async fn live(
 ) -> zbus::Result<Option<LiveGroup>> {
     let target_unit = name::target(name);
     let target = match loaded.contains_key(&target_unit) {
-        true => systemd.target_properties(&target_unit).await?,
+        true => systemd.only(&target_unit, &CONTENT).await?,
         false => Properties::default(),
     };
     if group.is_none() && target.consists_of.is_empty() {
@@ -120,16 +121,10 @@ async fn live(
     let others: Vec<&str> =
         members.iter().map(Member::unit).filter(|unit| found.contains(unit) && !infos.contains_key(*unit)).collect();
     infos.extend(by_name(systemd.list(&others).await?));
-    let is_plain = |unit: &str| infos[unit].is_up() && infos[unit].job.is_none() && !unit.starts_with("copse-");
-    let (plain, rest): (Vec<&Member>, Vec<&Member>) = members
-        .iter()
-        .filter(|member| infos.contains_key(member.unit()))
-        .partition(|member| member.defined && is_plain(member.unit()));
-    let owner = of_group.iter().skip(2).map(String::as_str).filter(|unit| infos.contains_key(*unit));
-    let rest: Vec<&str> = rest.into_iter().map(Member::unit).chain(owner).collect();
-    let plain: Vec<&str> = plain.into_iter().map(Member::unit).collect();
-    let answers = systemd.runs_of(&plain).await?.into_iter().chain(systemd.properties_of(&rest).await?);
-    let properties = plain.into_iter().chain(rest).map(ToOwned::to_owned).zip(answers).collect();
+    let owner = &*of_group[2];
+    let others: &[&str] = if infos.contains_key(owner) { &[owner] } else { &[] };
+    let needed = Needed { service: &RUN, other: Some(&START) };
+    let properties = properties(systemd, &members, others, &infos, needed).await?;
     let members = with_orphaned_steps(members, &properties);
     Ok(Some(LiveGroup { target, members, infos, properties }))
 }
@@ -143,6 +138,41 @@ fn with_orphaned_steps(mut members: Vec<Member>, properties: &HashMap<String, Pr
         }
     }
     members
+}
+
+/// The properties that are needed of units that simply run.
+struct Needed<'n> {
+    service: &'n [Property],
+    /// Sockets and timers; `None` for all properties.
+    other: Option<&'n [Property]>,
+}
+
+/// The properties of the loaded members and of `others`, by unit. All of them cost the manager much, so it is asked for
+/// these only if a unit does not simply run.
+async fn properties(
+    systemd: &Connected,
+    members: &[Member],
+    others: &[&str],
+    infos: &HashMap<String, UnitInfo>,
+    needed: Needed<'_>,
+) -> zbus::Result<HashMap<String, Properties>> {
+    let (mut services, mut rest, mut all) = (Vec::new(), Vec::new(), others.to_vec());
+    for member in members {
+        let unit = member.unit();
+        let Some(info) = infos.get(unit) else { continue };
+        match member.defined && info.is_up() && info.job.is_none() {
+            true if unit.ends_with(".service") => services.push(unit),
+            true if needed.other.is_some() => rest.push(unit),
+            _ => all.push(unit),
+        }
+    }
+    let answers = [
+        systemd.only_of(&services, needed.service).await?,
+        systemd.only_of(&rest, needed.other.unwrap_or_default()).await?,
+        systemd.properties_of(&all).await?,
+    ];
+    let units = [services, rest, all].concat().into_iter().map(ToOwned::to_owned);
+    Ok(units.zip(answers.into_iter().flatten()).collect())
 }
 
 fn by_name(infos: Vec<UnitInfo>) -> HashMap<String, UnitInfo> {
