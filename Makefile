@@ -71,12 +71,16 @@ format:
 lint:
 	$(CARGO) clippy --all-targets -- -D warnings
 
-# The generator and the helper have to build without the command's dependencies (no D-Bus, no async).
+# The generator and the helper have to build without the command's dependencies (no D-Bus, no async), and
+# copse-supervisor without what is for terminals.
 .PHONY: minimal
 minimal:
 	$(CARGO) build --no-default-features
 	$(CARGO) clippy --no-default-features -- -D warnings
 	! $(CARGO) tree --no-default-features --edges normal --prefix none | grep -E '^(zbus|tokio|clap) '
+	$(CARGO) clippy --no-default-features --features supervisor -- -D warnings
+	! $(CARGO) tree --no-default-features --features supervisor --edges normal --prefix none | \
+	    grep -E '^(clap|anstyle|annotate-snippets|tracing) '
 
 # All tests of Cargo.toml but the booted ones.
 TESTS = $(shell sed -n '/^\[\[test\]\]/,/^name/s/^name = "\(.*\)"/\1/p' Cargo.toml | grep -vx booted)
@@ -141,11 +145,13 @@ install_unit = sed 's,/usr/bin/copse,$(PREFIX)/bin/copse,' "$(1)" > "$(2)/$(notd
 
 .PHONY: install-files
 install-files:
-	install -D -t "$(DESTDIR)$(PREFIX)/bin" "$(BUILT)/copse" "$(BUILT)/copse-notify"
+	install -D -t "$(DESTDIR)$(PREFIX)/bin" "$(BUILT)/copse" "$(BUILT)/copse-notify" \
+	    "$(BUILT)/copse-supervisor"
 	install -D -t "$(DESTDIR)$(GENERATOR_DIRECTORY)" "$(BUILT)/copse-generator"
 	install -D -t "$(DESTDIR)$(USER_GENERATOR_DIRECTORY)" "$(BUILT)/copse-generator"
 	install -d "$(DESTDIR)$(UNIT_DIRECTORY)" "$(DESTDIR)$(USER_UNIT_DIRECTORY)"
-	$(foreach unit,$(wildcard units/*.service units/*.target),\
+	install -D -m 644 packaging/sysusers.conf "$(DESTDIR)$(PREFIX)/lib/sysusers.d/copse.conf"
+	$(foreach unit,$(wildcard units/*.service units/*.socket units/*.target),\
 	    $(call install_unit,$(unit),$(DESTDIR)$(UNIT_DIRECTORY)) &&) true
 	$(foreach unit,$(wildcard units/user/*),$(call install_unit,$(unit),$(DESTDIR)$(USER_UNIT_DIRECTORY)) &&) true
 	install -d "$(DESTDIR)$(PREFIX)/share/copse"

@@ -5,7 +5,7 @@ pub mod clock;
 pub mod diagnostic;
 pub mod exit_status;
 pub mod fingerprint;
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "supervisor"))]
 pub mod local_time;
 pub mod os_error;
 pub mod scope;

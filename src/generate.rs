@@ -20,6 +20,7 @@ mod setup;
 mod socket;
 mod specifiers;
 pub mod stamp;
+mod supervisor;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,7 @@ fn tree(context: &Context) -> UnitTree {
     let group = context.group;
     let mut tree = UnitTree::default();
     target::write(context, &mut tree);
+    supervisor::write(context, &mut tree);
     for (name, process) in &group.processes {
         process::write(context, name, process, &mut tree);
         settled::write(context, name, process, &mut tree);

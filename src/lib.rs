@@ -31,10 +31,11 @@
 //!   [`change::plan`] decides what each unit needs, and [`change::rollout`] carries it out.
 //! - [`status`]: one word for a group, and the table or JSON below it.
 //! - [`import`]: group files from the files of other process managers.
+//! - [`supervisor`]: the program copse-supervisor, which answers the clients of supervisord for a group.
 //! - [`cli`]: the program copse, one file for each command.
 //!
-//! The programs copse-generator and copse-notify are built without the feature `cli`, and then link neither D-Bus nor an
-//! async runtime.
+//! The programs copse-generator and copse-notify are built without the features `cli` and `supervisor`, and then link
+//! neither D-Bus nor an async runtime. copse-supervisor is built without `cli`.
 
 pub mod basic;
 #[cfg(feature = "cli")]
@@ -46,11 +47,13 @@ pub mod generator;
 pub mod group_file;
 #[cfg(feature = "cli")]
 pub mod import;
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "supervisor"))]
 pub mod manager;
 pub mod model;
 pub mod notify;
 pub mod state;
 #[cfg(feature = "cli")]
 pub mod status;
+#[cfg(feature = "supervisor")]
+pub mod supervisor;
 pub mod unit;

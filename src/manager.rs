@@ -25,6 +25,7 @@ mod error;
 pub mod gave_up;
 pub mod jobs;
 pub mod private_socket;
+pub mod process_state;
 pub mod properties;
 pub mod proxy;
 pub mod readiness;

@@ -7,6 +7,7 @@ pub mod parse;
 #[cfg(feature = "cli")]
 pub mod schema;
 mod service;
+pub mod supervisor;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -74,7 +74,8 @@ fn every_key_has_an_entry_in_the_manual() {
         entries.iter().any(|entry| entry == key)
             || key.strip_suffix("-mode").is_some_and(|of| entries.iter().any(|entry| entry == of))
     };
-    let all = keys::KEYS.iter().map(|key| key.name).chain(keys::GROUP_KEYS.iter().copied());
+    let of_group = [keys::GROUP_KEYS, keys::SUPERVISOR_KEYS].concat();
+    let all = keys::KEYS.iter().map(|key| key.name).chain(of_group);
     let missing: Vec<&str> = all.filter(|key| !documented(key)).collect();
     assert!(missing.is_empty(), "man/copse.toml.5 has no entry for {missing:?}");
 }
@@ -101,8 +102,10 @@ fn every_key_that_is_a_directive_says_which_and_since_when() {
 #[test]
 fn the_manual_names_no_key_that_is_not_there() {
     let not_keys = ["tcp", "unix", "http", "file", "command", "fd", "listening", "status", "interval-sec", "failures"];
-    let known =
-        |entry: &str| keys::find(entry).is_some() || keys::GROUP_KEYS.contains(&entry) || not_keys.contains(&entry);
+    let known = |entry: &str| {
+        let of_group = [keys::GROUP_KEYS, keys::SUPERVISOR_KEYS].concat();
+        keys::find(entry).is_some() || of_group.contains(&entry) || not_keys.contains(&entry)
+    };
     // Placeholders, unit names and paths aren't keys.
     let lower_case =
         |entry: &&String| entry.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !entry.starts_with('-');

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room with the rooms that it may import, all of them further up. `Cargo.toml` says which belong to the command.
-const ROOMS: [(&str, &str); 16] = [
+const ROOMS: [(&str, &str); 17] = [
     ("basic", ""),
     ("unit", "basic"),
     ("notify", "basic"),
@@ -21,6 +21,7 @@ const ROOMS: [(&str, &str); 16] = [
     ("change", "unit manager generator"),
     ("status", "basic manager change/observe change/plan"),
     ("import", "basic unit group_file model"),
+    ("supervisor", "basic unit model generate manager generator"),
     (
         "cli",
         "basic unit notify group_file model generate state manager generator change/observe change/plan change/rollout change status import",

@@ -43,7 +43,7 @@ packages() { # SUITE
     common+=" python3 openssl redis-server knot-dnsutils"
     case $1 in
         bullseye) echo "$common" ;;
-        bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client debhelper rpm" ;;
+        bookworm | trixie) echo "$common polkitd knot-resolver wrk openssh-server openssh-client debhelper rpm supervisor" ;;
         forky) echo "$common polkitd knot-resolver6 wrk openssh-server openssh-client needrestart debhelper rpm supervisor ruby-foreman" ;;
         podman) echo podman ;;
         # Every machine of a fleet has the same root; the first one is the controller.

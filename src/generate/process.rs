@@ -56,6 +56,7 @@ pub(super) fn service(context: &Context, name: &ProcessName, process: &Process, 
             yes(),
         );
     }
+    context.supervisor_environment(&mut unit, process, service);
     context.settings(&mut unit, service);
     restart_mode(context, name, service, &mut unit);
     for (index, socket) in process.sockets.iter().enumerate() {
@@ -85,6 +86,7 @@ fn dependencies(context: &Context, process: &Process, service: &Service, unit: &
     }
     context.require_directories(unit, timed);
     context.after_processes(unit, &process.after);
+    context.after_supervisor(unit, process);
     if service.essential && context.group.failure_policy == FailurePolicy::Stop {
         context.on_failure(unit);
     }

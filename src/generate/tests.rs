@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::basic::diagnostic::{SourceFile, SourceLocation};
+use crate::model::supervisor::SupervisorName;
 use crate::model::*;
 use crate::unit::name::{GroupName, InstanceName, ProcessName};
 use crate::unit::{Entry, Section, parse, strict};
@@ -84,6 +85,8 @@ fn process(exec: &str) -> Process {
         after_units: vec![],
         sockets: vec![],
         controls: vec![],
+        supervisor_name: SupervisorName::default_of("p", false),
+        own_view: false,
         change: Change {
             refresh: Refresh::Restart,
             max_unavailable: Percentage::Count(1),
@@ -123,6 +126,7 @@ fn group(processes: Vec<(&str, Process)>) -> Group {
         failure_policy: FailurePolicy::Continue,
         timeout_start: span("10min"),
         shared: None,
+        supervisor: None,
         processes: processes.into_iter().map(|(text, process)| (name(text), process)).collect(),
         setup: BTreeMap::new(),
         target: PassThrough::default(),

@@ -85,6 +85,8 @@ pub struct Checks {
     taken: HashMap<String, usize>,
     /// The runtime directories of groups, with the group file and whether the directory stays.
     directories: BTreeMap<String, (Arc<Path>, bool)>,
+    /// The links to the sockets of supervisord's interface, and loopback ports, with the group file.
+    supervisors: BTreeMap<String, Arc<Path>>,
 }
 
 impl Checks {
@@ -95,6 +97,7 @@ impl Checks {
             groups: Vec::new(),
             taken: HashMap::new(),
             directories: BTreeMap::new(),
+            supervisors: BTreeMap::new(),
         }
     }
 
@@ -106,6 +109,7 @@ impl Checks {
         outcome.foreign_target = !outcome.static_target && self.installed.hidden_by(&target).is_some();
         self.names(&mut outcome, &target);
         self.directories(&mut outcome);
+        self.supervisor(&mut outcome);
         let wanted_by = outcome.group.as_ref().map_or(&[][..], |group| &group.wanted_by);
         if outcome.static_target && !wanted_by.is_empty() {
             let wanting = self.installed.wanting(&target);
@@ -170,6 +174,27 @@ impl Checks {
             outcome.overrides = self.installed.overrides(&names);
             self.taken.extend(names.into_iter().map(|unit| (unit, self.groups.len())));
             self.groups.push(outcome.name.clone());
+        }
+    }
+
+    /// The link of a group replaces what is at its path, also the link of another group; and of two groups with the same
+    /// port only one could listen.
+    fn supervisor(&mut self, outcome: &mut GroupOutcome) {
+        let Some(supervisor) = outcome.group.as_ref().and_then(|group| group.supervisor.as_ref()) else { return };
+        let file: Arc<Path> = outcome.path.as_path().into();
+        let port = supervisor.listen.map(|address| address.to_string());
+        for address in supervisor.link_path().into_iter().chain(port) {
+            match self.supervisors.get(&address) {
+                Some(other) => {
+                    let message = format!("`{address}` of `[supervisor]` is also that of `{}`", other.display());
+                    let diagnostic = Diagnostic::new(Code::Conflict, supervisor.location.clone(), message);
+                    outcome.diagnostics.push(diagnostic.help("choose another one"));
+                }
+                None => drop(self.supervisors.insert(address, Arc::clone(&file))),
+            }
+        }
+        if outcome.diagnostics.has_errors() {
+            outcome.group = None;
         }
     }
 

@@ -68,6 +68,8 @@ pub enum KeyKind {
     Variables,
     /// A table of credentials.
     Credentials,
+    /// The source of one credential.
+    Credential,
     /// A number, `"cpus"`, or an array of names.
     Instances,
     /// A number or a percentage.
@@ -80,6 +82,8 @@ pub enum KeyKind {
     Health,
     /// A table of probes.
     Settled,
+    /// The table of the group's `[supervisor]`.
+    Supervisor,
     /// A table of directives, passed through to that section.
     Directives(Section),
     /// A table of the keys of one of the places.
@@ -110,6 +114,8 @@ pub const START: &[&str] = &["auto", "manual"];
 pub const REFRESH: &[&str] = &["restart", "roll", "keep", "reload"];
 /// The words of `hardening`.
 pub const HARDENING: &[&str] = &["none", "basic", "strict"];
+/// The words of `supervisor-view`.
+pub const SUPERVISOR_VIEW: &[&str] = &["shared", "own"];
 /// The words of `failure-policy`.
 pub const FAILURE_POLICY: &[&str] = &["continue", "stop"];
 /// What `port` can be.
@@ -189,6 +195,8 @@ pub const KEYS: &[Key] = &[
     service("cpu-quota", EVERYWHERE, "CPUQuota", Percent),
     service("tasks-max", EVERYWHERE, "TasksMax", Tasks),
     own("controls", PROCESS, Texts),
+    own("supervisor-name", PROCESS, Text),
+    own("supervisor-view", PROCESS, Word(SUPERVISOR_VIEW)),
     own("unit", EVERYWHERE, Directives(Section::Unit)),
     own("service", EVERYWHERE, Directives(Section::Service)),
     own("socket", PROCESS | DEFAULTS, Directives(Section::Socket)),
@@ -245,6 +253,8 @@ pub const GROUP: &[(&str, KeyKind)] = &[
     ("logs-directory-mode", Mode),
     ("configuration-directory", Texts),
     ("configuration-directory-mode", Mode),
+    ("supervisor-socket", Text),
+    ("supervisor", Supervisor),
     ("defaults", Keys(DEFAULTS)),
     ("process", Named(PROCESS)),
     ("setup", Named(SETUP)),
@@ -252,14 +262,28 @@ pub const GROUP: &[(&str, KeyKind)] = &[
     ("slice", Directives(Section::Slice)),
 ];
 
-/// The names of [`GROUP`].
-pub const GROUP_KEYS: &[&str] = &group_keys();
+/// The keys of `[supervisor]`.
+pub const SUPERVISOR: &[(&str, KeyKind)] = &[
+    ("socket", Text),
+    ("user", User),
+    ("group", User),
+    ("mode", Mode),
+    ("listen", Text),
+    ("username", Text),
+    ("password", Credential),
+];
 
-const fn group_keys() -> [&'static str; GROUP.len()] {
-    let mut names = [""; GROUP.len()];
+/// The names of [`SUPERVISOR`].
+pub const SUPERVISOR_KEYS: &[&str] = &names::<{ SUPERVISOR.len() }>(SUPERVISOR);
+
+/// The names of [`GROUP`].
+pub const GROUP_KEYS: &[&str] = &names::<{ GROUP.len() }>(GROUP);
+
+const fn names<const N: usize>(keys: &[(&'static str, KeyKind)]) -> [&'static str; N] {
+    let mut names = [""; N];
     let mut index = 0;
-    while index < names.len() {
-        names[index] = GROUP[index].0;
+    while index < N {
+        names[index] = keys[index].0;
         index += 1;
     }
     names

@@ -71,7 +71,7 @@ pub fn was_asked_to_stop(unit: &Properties) -> bool {
 }
 
 /// Whether `Restart=` starts a unit again that failed like this (the table in systemd.service(5)).
-fn restart_covers(unit: &Properties) -> bool {
+pub(super) fn restart_covers(unit: &Properties) -> bool {
     if unit.restart_prevented {
         return false;
     }

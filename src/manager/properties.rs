@@ -7,12 +7,13 @@ use std::time::Duration;
 use zbus::{Message, OwnedObjectPath, Variant};
 
 use super::cause::{Cause, ProcessEnd};
-use super::state::{ActiveState, FreezerState, RestartPolicy, SubState, UnitResult};
+use super::state::{ActiveState, FreezerState, LoadState, RestartPolicy, SubState, UnitResult};
 use crate::basic::clock::{Monotonic, Realtime};
 
 /// What copse uses of a unit's properties. What a type of unit does not have is empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Properties {
+    pub load: LoadState,
     pub active: ActiveState,
     pub sub: SubState,
     /// A job waits or runs for it.
@@ -24,6 +25,12 @@ pub struct Properties {
     pub pid: Option<u32>,
     /// `ExecMainStartTimestamp=`
     pub main_started_at: Option<Realtime>,
+    /// `ExecMainExitTimestamp=`
+    pub main_exited_at: Option<Realtime>,
+    /// `Type=oneshot`
+    pub oneshot: bool,
+    /// `StandardOutput=null`
+    pub output_discarded: bool,
     /// How the main process ended last.
     pub main_end: Option<ProcessEnd>,
     pub result: Option<UnitResult>,
@@ -143,6 +150,7 @@ impl Properties {
         let (statuses, signals): (Vec<i32>, Vec<i32>) = answer.take("RestartPreventExitStatus").unwrap_or_default();
         Self {
             since: answer.realtime(since),
+            load: LoadState::from(&*answer.text("LoadState")),
             active,
             sub: SubState::from(&*answer.text("SubState")),
             has_job: job.is_some_and(|(id, _)| id != 0),
@@ -158,6 +166,9 @@ impl Properties {
             },
             pid: answer.take("MainPID").filter(|pid| *pid != 0),
             main_started_at: answer.realtime("ExecMainStartTimestamp"),
+            main_exited_at: answer.realtime("ExecMainExitTimestamp"),
+            oneshot: answer.text("Type") == "oneshot",
+            output_discarded: answer.text("StandardOutput") == "null",
             main_end,
             result: answer.take::<String>("Result").map(|word| UnitResult::from(&*word)),
             restart: answer.take::<String>("Restart").map_or(RestartPolicy::No, |word| RestartPolicy::from(&*word)),

@@ -49,7 +49,9 @@ macro_rules! words {
 
 words! {
     /// `LoadState=`: what became of a unit's file.
+    #[derive(Default)]
     LoadState {
+        #[default]
         Loaded = "loaded",
         NotFound = "not-found",
         BadSetting = "bad-setting",

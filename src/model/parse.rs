@@ -19,6 +19,7 @@ pub(crate) mod process;
 pub(crate) mod service;
 pub(crate) mod socket;
 pub(crate) mod start_limit;
+pub(crate) mod supervisor;
 pub(crate) mod units;
 pub(crate) mod unknown_key;
 pub(crate) mod value;

@@ -69,9 +69,9 @@ fn with_description(mut schema: Value, description: String) -> Value {
     schema
 }
 
-fn kind(kind: KeyKind) -> Value {
+fn kind(of: KeyKind) -> Value {
     let text = || json!({ "type": "string" });
-    match kind {
+    match of {
         KeyKind::Span | KeyKind::Size | KeyKind::Tasks | KeyKind::Limit | KeyKind::User => {
             json!({ "type": ["string", "integer"], "minimum": 0 })
         }
@@ -103,6 +103,17 @@ fn kind(kind: KeyKind) -> Value {
             let either = ["encrypted", "text"].map(|key| (key.to_owned(), text()));
             let source = json!({ "anyOf": [text(), table(either.into_iter().collect())] });
             named(r"^[A-Za-z0-9_.-]+$", &absent_or(source))
+        }
+        KeyKind::Credential => {
+            let either = ["credential", "encrypted"].map(|key| (key.to_owned(), text()));
+            table(either.into_iter().collect())
+        }
+        KeyKind::Supervisor => {
+            let manual = Manual::new();
+            let described = |(name, of): &(&str, KeyKind)| {
+                ((*name).to_owned(), with_description(kind(*of), manual.supervisor(name).to_owned()))
+            };
+            table(keys::SUPERVISOR.iter().map(described).collect())
         }
         KeyKind::Instances => json!({ "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": instances::MOST_INSTANCES },

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::service::{Directory, PassThrough, Probe, Service, TimeSpan};
+use super::supervisor::{Supervisor, SupervisorName};
 use super::text::Text;
 use crate::basic::diagnostic::SourceLocation;
 use crate::basic::scope::Scope;
@@ -50,6 +51,8 @@ pub struct Group {
     pub timeout_start: TimeSpan,
     /// The directories that all members share.
     pub shared: Option<SharedDirectories>,
+    /// `[supervisor]`
+    pub supervisor: Option<Supervisor>,
     pub processes: BTreeMap<ProcessName, Process>,
     pub setup: BTreeMap<ProcessName, Setup>,
     /// `[target]`: pass-through into the target's `[Unit]`.
@@ -101,6 +104,10 @@ pub struct Process {
     pub after_units: Vec<String>,
     pub sockets: Vec<Socket>,
     pub controls: Vec<ProcessName>,
+    /// What it is called with `[supervisor]`.
+    pub supervisor_name: SupervisorName,
+    /// `supervisor-view = "own"`: its calls find manual processes that it did not start itself as stopped.
+    pub own_view: bool,
     pub change: Change,
 }
 

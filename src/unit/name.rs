@@ -180,6 +180,7 @@ pub const OWN_TEMPLATES: &[&str] = &[
     "copse-failed@",
     "copse-invalid@",
     "copse-run@",
+    "copse-supervisor@",
 ];
 
 /// `copse-again@G-S.service`: runs the setup step of the unit `G-S.service` again.
@@ -197,6 +198,11 @@ pub fn failed(group: &GroupName) -> String {
 /// `{instance}` stands for.
 pub fn settled(unit: &str) -> String {
     format!("copse-settled-{unit}")
+}
+
+/// `copse-supervisor@G.socket`
+pub fn supervisor_socket(group: &GroupName) -> String {
+    format!("copse-supervisor@{group}.socket")
 }
 
 /// `copse-KIND@G.service`: an instance of one of [`OWN_TEMPLATES`].

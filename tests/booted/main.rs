@@ -56,6 +56,7 @@ mod sockets;
 mod stand_in;
 mod starting;
 mod status;
+mod supervisor;
 mod text;
 mod the_machine;
 mod undoing;
@@ -119,6 +120,7 @@ const SITUATIONS: &[&[Situation]] = &[
     run::SITUATIONS,
     run::ending::SITUATIONS,
     importing::SITUATIONS,
+    supervisor::SITUATIONS,
 ];
 
 /// What couldn't be tried, and why, with the number of situations.

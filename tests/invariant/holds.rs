@@ -49,7 +49,7 @@ const WRITTEN: [(&str, &[&str]); 5] = [
     ]),
     ("Socket", &[
         "FileDescriptorName", "ListenDatagram", "ListenFIFO", "ListenSequentialPacket", "ListenStream",
-        "RemoveOnStop", "Service", "Slice", "SocketGroup", "SocketUser",
+        "RemoveOnStop", "Service", "Slice", "SocketGroup", "SocketMode", "SocketUser", "Symlinks",
     ]),
     ("Timer", &["AccuracySec", "OnCalendar", "Persistent", "Unit"]),
     ("Slice", &[]),
@@ -264,6 +264,8 @@ fn variables_are(version: u32, path: &str, lines: &[&str], service: &Service, gr
     // copse's own: `$STATE_DIRECTORY` and its siblings.
     for name in found.keys() {
         let own = name.ends_with("_DIRECTORY") && (group.shared.is_some() || !service.directories.is_empty());
+        // Those that supervisord sets.
+        let own = own || name.starts_with("SUPERVISOR_") && group.supervisor.is_some();
         assert!(own, "{path}: a variable nobody wrote: {name}");
     }
 }

@@ -102,6 +102,10 @@ pub fn members(group: &Group) -> Vec<Member> {
         }
         each(service).into_iter().for_each(|unit| push(unit, process, Kind::Process, start));
     }
+    if group.supervisor.is_some() {
+        let subject = Subject::new(group.name.as_str(), &name::supervisor_socket(&group.name));
+        members.push(Member { subject, kind: Kind::Socket, start: Start::Auto, process: None, defined: true });
+    }
     members
 }
 

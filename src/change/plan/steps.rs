@@ -167,7 +167,10 @@ impl Steps<'_> {
         let Some(group) = self.situation.group else { return };
         for own in decisions.chunk_by(|one, next| one.unit.member.process == next.unit.member.process) {
             let name = own.first().and_then(|decision| decision.unit.member.process.as_ref());
-            let Some(process) = name.and_then(|name| group.processes.get(name)) else { continue };
+            let Some(process) = name.and_then(|name| group.processes.get(name)) else {
+                self.rebind_supervisor(own);
+                continue;
+            };
             let rebound = self.rebind(process, own, decisions);
             let waits = own
                 .iter()
@@ -213,6 +216,18 @@ impl Steps<'_> {
         let pace = Pace { max_unavailable: usize::MAX, ..pace(process, services.len()) };
         self.push(Action::Rebind { sockets: names }, units, reasons, pace);
         services.into_iter().map(|decision| decision.unit.member.unit()).collect()
+    }
+
+    /// The socket of copse-supervisor, which no process accepts on.
+    fn rebind_supervisor(&mut self, decisions: &[Decision<'_>]) {
+        let group = &self.situation.name;
+        let socket = name::supervisor_socket(group);
+        let changed = decisions.iter().find(|one| one.need == Need::Rebind && one.unit.member.unit() == socket);
+        if let Some(decision) = changed {
+            let service = Subject::of_group(name::own("supervisor", group), "copse-supervisor");
+            let sockets = vec![decision.unit.member.subject.clone()];
+            self.push(Action::Rebind { sockets }, vec![service], decision.reasons.clone(), Pace::default());
+        }
     }
 
     /// The units of a process that have to be restarted: all at once, or one after the other, those that are down first.

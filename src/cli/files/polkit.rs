@@ -15,6 +15,7 @@ use crate::cli::common::message::warn;
 use crate::cli::common::output;
 use crate::cli::common::report::Report;
 use crate::model::Group;
+use crate::unit::name;
 
 /// Where polkit(8) finds rules.
 pub(crate) const RULES: [&str; 4] = [
@@ -29,6 +30,11 @@ pub(crate) fn needs_rule(group: &Group) -> bool {
     !rule::grants(group).is_empty()
 }
 
+/// Whether the text of a file with rules is about copse-supervisor for a group.
+pub(crate) fn permits_supervisor(text: &str, group: &Group) -> bool {
+    text.contains(&format!("\"{}\"", name::own("supervisor", &group.name)))
+}
+
 /// Whether a file of rules is about what a group's `controls` grant. It may be hand-written, for the units or for the user.
 pub(crate) fn is_about(text: &str, group: &Group) -> bool {
     let quoted = |name: &str| text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"));
@@ -39,10 +45,11 @@ pub(crate) fn is_about(text: &str, group: &Group) -> bool {
         })
 }
 
-/// Print the polkit rule for the processes of a group that have `controls`.
+/// Print the polkit rule for the processes of a group that have `controls`, and for copse-supervisor.
 ///
 /// It allows their users to start, stop, restart and reload the units of the processes they control, and to reset failed
-/// ones; nothing else.
+/// ones; nothing else. copse-supervisor may also send signals to processes of the group, stop or restart the group, and
+/// have systemd read its units again.
 #[derive(Debug, Args)]
 pub struct Polkit {
     /// A group, or a group file (with a `/`, ending in `.toml`, or `-` for standard input).
@@ -67,7 +74,7 @@ impl Execute for Polkit {
         let mut text = String::new();
         for group in loaded.outcome.groups.iter().filter_map(|outcome| outcome.group.as_ref()) {
             let grants = rule::grants(group);
-            if grants.is_empty() {
+            if grants.is_empty() && group.supervisor.is_none() {
                 warn(&format!("no process of group `{}` has `controls`, no rule to print", group.name), None);
                 continue;
             }

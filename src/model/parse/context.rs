@@ -34,6 +34,8 @@ pub struct GroupContext<'a> {
     pub shared: &'a [(DirectoryKind, Text)],
     /// True for the name of a unit of the group.
     pub has_unit: &'a dyn Fn(&str) -> bool,
+    /// It has `[supervisor]`.
+    pub has_supervisor: bool,
 }
 
 impl GroupContext<'_> {

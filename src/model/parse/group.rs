@@ -9,6 +9,7 @@ use super::member::Member;
 use super::order;
 use super::pass_through;
 use super::process;
+use super::supervisor;
 use super::units;
 use super::unknown_key;
 use super::value;
@@ -66,10 +67,15 @@ fn group(source: &Source, table: &Table, machine: &Context, diagnostics: &mut Di
         defaults,
         shared: &first(shared.as_ref().map_or(&[], |shared| &shared.directories), &[]),
         has_unit: &|unit| members.has_unit(&source.name, unit),
+        has_supervisor: supervisor::opts_in(table),
     };
     let (processes, setup) = members.read(&context, diagnostics);
     directories::check(&processes, &setup, shared.as_ref(), diagnostics);
     unit_names::check(&source.name, &location, &processes, &setup, diagnostics);
+    let supervisor = supervisor::read(table, &context, diagnostics);
+    if supervisor.is_some() {
+        supervisor::check_names(&processes, diagnostics);
+    }
     if machine.scope == Scope::User {
         members.refuse_user_keys(defaults, diagnostics);
     }
@@ -99,6 +105,7 @@ fn group(source: &Source, table: &Table, machine: &Context, diagnostics: &mut Di
         },
         timeout_start: reader.get("timeout-start-sec", gate_timeout).unwrap_or(TimeSpan::seconds("10min", 600)),
         shared,
+        supervisor,
         processes,
         setup,
     }

@@ -60,6 +60,7 @@ pub fn process(member: &Member<'_>, group: &GroupContext<'_>, diagnostics: &mut 
     reader.working_directory.clone_from(&service.working_directory);
     let change = reader.change(has_instances, &service);
     probes::check(table, &service, &change.settled, instances.as_ref(), &sockets, reader.diagnostics);
+    let (supervisor_name, own_view) = reader.supervisor_keys(member.name, has_instances, group.has_supervisor);
     reader.check_combination(member.role, instances.as_ref(), &service, &sockets);
     Process {
         location: SourceLocation::from(&member.location),
@@ -73,6 +74,8 @@ pub fn process(member: &Member<'_>, group: &GroupContext<'_>, diagnostics: &mut 
         after_units: Vec::new(),
         sockets,
         controls: Vec::new(),
+        supervisor_name,
+        own_view,
         change,
     }
 }

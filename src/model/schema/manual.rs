@@ -13,17 +13,27 @@ struct Entry {
 pub(super) struct Manual {
     group: Vec<Entry>,
     member: Vec<Entry>,
+    supervisor: Vec<Entry>,
 }
 
 impl Manual {
     /// Reads the page that was compiled in.
     pub fn new() -> Self {
-        Self { group: entries("KEYS OF THE GROUP"), member: entries("KEYS OF A PROCESS") }
+        Self {
+            group: entries("KEYS OF THE GROUP"),
+            member: entries("KEYS OF A PROCESS"),
+            supervisor: entries("KEYS OF SUPERVISOR"),
+        }
     }
 
     /// What is said of a group's key; empty if nothing is, which tests/manual.rs doesn't let happen.
     pub fn group(&self, key: &str) -> &str {
         find(&self.group, key)
+    }
+
+    /// What is said of a key of `[supervisor]`.
+    pub fn supervisor(&self, key: &str) -> &str {
+        find(&self.supervisor, key)
     }
 
     /// What is said of a key of processes and setup steps.

@@ -100,6 +100,7 @@ pub(super) fn missing(group: &Group, source: &Source, machine: &dyn Machine) -> 
         }
     }
     look.rule(group);
+    look.supervisor_rule(group);
     look.found
 }
 
@@ -138,6 +139,19 @@ impl Look<'_> {
             let message = gone.map(|found| format!("there is no {key} `{}`", found.value));
             self.say(message, || at(self.source, &[key]));
         }
+    }
+
+    /// What copse-supervisor may do is decided by polkit(8), too.
+    fn supervisor_rule(&mut self, group: &Group) {
+        let Some(supervisor) = group.supervisor.as_ref().filter(|_| group.scope == Scope::System) else { return };
+        let Some(rules) = self.machine.rules() else { return };
+        if rules.iter().any(|text| polkit::permits_supervisor(text, group)) {
+            return;
+        }
+        let message = "clients of supervisord can change nothing yet: there is no polkit rule for copse-supervisor on this \
+                       machine";
+        let help = format!("as root: `copse polkit {0} > {1}/50-copse-{0}.rules`", group.name, polkit::RULES[0]);
+        self.found.push(Diagnostic::new(Code::Missing, supervisor.location.clone(), message).help(help));
     }
 
     /// `controls` say who may do what; polkit(8) goes by its own files.

@@ -24,6 +24,13 @@ pub(super) struct Grant {
 }
 
 impl Grant {
+    fn push(&mut self, unit: String) {
+        let list = if unit.contains('@') { &mut self.templates } else { &mut self.units };
+        if !list.contains(&unit) {
+            list.push(unit);
+        }
+    }
+
     /// Whole names of units without instances, and the beginnings of the names of instances.
     pub(super) fn begin(&self) -> impl Iterator<Item = &str> {
         let templates = self.templates.iter().filter_map(|template| template.split_inclusive('@').next());
@@ -70,12 +77,7 @@ fn users(process: &Process) -> Vec<String> {
 
 /// All units of a process.
 fn add(grant: &mut Grant, group: &Group, name: &ProcessName, process: &Process) {
-    let mut push = |unit: String| {
-        let list = if unit.contains('@') { &mut grant.templates } else { &mut grant.units };
-        if !list.contains(&unit) {
-            list.push(unit);
-        }
-    };
+    let mut push = |unit: String| grant.push(unit);
     push(match process.instances {
         Some(_) => name::template(&group.name, name),
         None => name::service(&group.name, name),
@@ -88,18 +90,84 @@ fn add(grant: &mut Grant, group: &Group, name: &ProcessName, process: &Process) 
     }
 }
 
+/// The user of copse-supervisor@.service.
+const SUPERVISOR_USER: &str = "copse-supervisor";
+
+/// What copse-supervisor may do for the group. Newer versions of polkit (from 125 on) say of which unit the caller is, so
+/// that the rule does not hold for that of another group, which has the same user.
+fn supervisor_rule(group: &Group, text: &mut String) {
+    let mut grant = Grant { user: SUPERVISOR_USER.to_owned(), units: Vec::new(), templates: Vec::new() };
+    for (name, process) in &group.processes {
+        grant.push(match process.instances {
+            Some(_) => name::template(&group.name, name),
+            None => name::service(&group.name, name),
+        });
+    }
+    let list = |words: &[String]| words.iter().map(|word| string(word)).collect::<Vec<_>>().join(", ");
+    let begin: Vec<String> = grant.templates.iter().map(|template| template.replace("@.service", "@")).collect();
+    let _ = write!(
+        text,
+        r#"//
+// copse-supervisor may do this with the processes of the group, and stop or restart the group.
+polkit.addRule(function (action, subject) {{
+    var isCaller = subject.user === {user}
+        && (typeof subject.system_unit === "undefined" || subject.system_unit === {own});
+    if (!isCaller) {{
+        return polkit.Result.NOT_HANDLED;
+    }}
+    if (action.id === "org.freedesktop.systemd1.reload-daemon") {{
+        return polkit.Result.YES;
+    }}
+    if (action.id !== "org.freedesktop.systemd1.manage-units") {{
+        return polkit.Result.NOT_HANDLED;
+    }}
+    var unit = String(action.lookup("unit"));
+    var verb = action.lookup("verb");
+    if (unit === {target}) {{
+        return ["stop", "restart"].indexOf(verb) !== -1 ? polkit.Result.YES : polkit.Result.NOT_HANDLED;
+    }}
+    var units = [{units}];
+    var templates = [{templates}];
+    var isInstance = function (begin) {{
+        return unit.slice(0, begin.length) === begin && unit.slice(-".service".length) === ".service"
+            && unit.length > begin.length + ".service".length;
+    }};
+    if (["start", "stop", "restart", "reset-failed", "kill"].indexOf(verb) !== -1
+        && (units.indexOf(unit) !== -1 || templates.some(isInstance))) {{
+        return polkit.Result.YES;
+    }}
+    return polkit.Result.NOT_HANDLED;
+}});
+"#,
+        user = string(SUPERVISOR_USER),
+        own = string(&name::own("supervisor", &group.name)),
+        target = string(&name::target(&group.name)),
+        units = list(&grant.units),
+        templates = list(&begin),
+    );
+}
+
 /// The rule as the text of a file.
 pub(super) fn render(group: &Group, grants: &[Grant]) -> String {
     let files: Vec<String> = group.files.iter().map(|file| string(&file.display().to_string())).collect();
     let mut text = format!(
         "// Made by `copse polkit {0}` from {1}.\n\
-         // Its place is /etc/polkit-1/rules.d/50-copse-{0}.rules, of a package /usr/share/polkit-1/rules.d.\n\
-         //\n\
-         // The users of processes with `controls` may do this with these units, and nothing else.\n",
+         // Its place is /etc/polkit-1/rules.d/50-copse-{0}.rules, of a package /usr/share/polkit-1/rules.d.\n",
         group.name,
         files.join(", ")
     );
+    if !grants.is_empty() {
+        text.push_str(
+            "//\n// The users of processes with `controls` may do this with these units, and nothing else.\n",
+        );
+    }
     let list = |words: &mut dyn Iterator<Item = &str>| words.map(string).collect::<Vec<_>>().join(", ");
+    if group.supervisor.is_some() {
+        supervisor_rule(group, &mut text);
+    }
+    if grants.is_empty() {
+        return text;
+    }
     text.push_str("polkit.addRule(function (action, subject) {\n");
     text.push_str("    if (action.id !== \"org.freedesktop.systemd1.manage-units\") {\n");
     text.push_str("        return polkit.Result.NOT_HANDLED;\n    }\n");
