@@ -2,11 +2,13 @@
 #               Rust toolchain it fetches what it needs with apt-get (through sudo when not root)
 # make check    the part of it that needs no root: format, lints, unit and golden tests
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
+# make fleet    a release over three machines by the Ansible collection; `make fleet ARGS=a_bad_release` for one situation
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
 # make record   draws the README's picture of a session anew
 # make package-test  builds the packages twice and compares, and more that takes long
 # make deb      Debian packages, in target/deb
 # make install  programs, units and manual pages, below DESTDIR
+# make collection  the Ansible collection as a tarball for a Galaxy server, in target
 # make html     the manual as web pages, in target/manual
 # make fuzz     looks for a text that breaks a promise, for a minute each as a group file and as what is imported;
 #               `make fuzz DURATION=3600` for longer, `FUZZED=import` for one of them
@@ -82,8 +84,8 @@ minimal:
 	! $(CARGO) tree --no-default-features --features supervisor --edges normal --prefix none | \
 	    grep -E '^(clap|anstyle|annotate-snippets|tracing) '
 
-# All tests of Cargo.toml but the booted ones.
-TESTS = $(shell sed -n '/^\[\[test\]\]/,/^name/s/^name = "\(.*\)"/\1/p' Cargo.toml | grep -vx booted)
+# All tests of Cargo.toml but those with machines.
+TESTS = $(shell sed -n '/^\[\[test\]\]/,/^name/s/^name = "\(.*\)"/\1/p' Cargo.toml | grep -vx -e booted -e fleet)
 
 .PHONY: unit
 unit:
@@ -111,6 +113,13 @@ endif
 booted: PROGRAMS := debhelper dpkg-dev
 booted: static roots
 	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test booted -- $(ARGS)
+
+# One group file on many machines, with Ansible: some minutes, so `make test` does without and `make package-test` has it.
+.PHONY: fleet
+fleet: PROGRAMS := openssh-client
+fleet: static
+	tests/roots.sh fleet fleet-controller
+	COPSE_BIN_DIR="$${COPSE_BIN_DIR:-$(STATIC)}" $(CARGO) test $(AS_ROOT) --test fleet -- $(ARGS)
 
 # --- on this machine --------------------------------------------------------------------------------
 
@@ -165,6 +174,20 @@ install-files:
 	    install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}" "$$page"; \
 	done
 
+# The Ansible collection where ansible-core finds it, without its tests.
+COLLECTION = $(DESTDIR)$(PREFIX)/share/ansible/collections/ansible_collections/copse/systemd
+.PHONY: install-collection
+install-collection:
+	cd ansible && find . -type f ! -path './tests/*' ! -name '*.pyc' | while IFS= read -r file; do \
+	    install -D -m 644 "$$file" "$(COLLECTION)/$$file"; \
+	done
+
+# The collection as a tarball for a Galaxy server, in target.
+.PHONY: collection
+collection: PROGRAMS := ansible-core
+collection: prerequisites
+	ansible-galaxy collection build --force --output-path target ansible
+
 # Debian packages, in DEBS. The build itself fetches nothing; where rustc isn't Debian's own, dpkg isn't asked for
 # it. DEB_BUILD_OPTIONS="noopt nocheck" makes them quickly, for tests.
 DEBS ?= target/deb
@@ -195,6 +218,7 @@ package-check:
 package-test: PROGRAMS := dpkg-dev
 package-test: prerequisites
 	packaging/test
+	$(MAKE) --no-print-directory fleet
 
 # The manual as it reads in a browser, in target/manual: `make html`.
 .PHONY: html

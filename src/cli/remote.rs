@@ -24,7 +24,10 @@ const COMMAND_NOT_FOUND: i32 = 127;
 /// `host` is not valid, or copse cannot be run there.
 pub(super) fn run(host: &str, args: &[OsString]) -> Result<Exit, Error> {
     let (address, port) = address(host).map_err(|error| match host.contains(',') {
-        true => Error::usage(error).help(format!("run `clush -w {host} copse …` to look at several hosts")),
+        true => Error::usage(error).help(format!(
+            "run `clush -w {host} copse …` to look at several hosts; to change them, use the Ansible collection \
+             copse.systemd, copse-fleet(7)"
+        )),
         false => Error::usage(error),
     })?;
     let Some(args) = without_host(args) else {

@@ -60,7 +60,7 @@ fn what_goes_wrong_on_the_way() {
             "",
             &["-H", "web1,web2", "list"],
             2,
-            "copse: invalid host `web1,web2`: it takes one host\n  help: run `clush -w web1,web2 copse …` to look at several hosts\n",
+            "copse: invalid host `web1,web2`: it takes one host\n  help: run `clush -w web1,web2 copse …` to look at several hosts; to change them, use the Ansible collection copse.systemd, copse-fleet(7)\n",
         ),
         ("", &["-H", "web1", "statsu"], 2, "error: unrecognized subcommand"),
     ] {

@@ -239,11 +239,16 @@ impl Machine {
         matches!(self.keeper.try_wait(), Ok(None)) && Path::new(&format!("/proc/{}", self.pid)).exists()
     }
 
+    /// Its PID 1, as the host numbers it.
+    pub fn init(&self) -> u32 {
+        self.pid
+    }
+
     /// The command that gives a person a shell in the machine.
     pub fn how_to_enter(&self) -> String {
         format!(
             "nsenter -t {} -m -p -u -i -n -C -r -w env -i TERM=$TERM PATH=/usr/sbin:/usr/bin:/sbin:/bin bash",
-            self.pid
+            self.init()
         )
     }
 
