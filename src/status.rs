@@ -11,8 +11,6 @@
 //!  json     a group for programs
 //! ```
 
-#[cfg(test)]
-mod fixtures;
 pub mod json;
 pub mod render;
 mod table;

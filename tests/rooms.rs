@@ -1,5 +1,8 @@
 //! The rooms of src/ and which of them may import which: the table is the architecture, and CONTRIBUTING.md draws it.
 
+#[path = "rooms/circles.rs"]
+mod circles;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,16 +121,19 @@ fn chapters_of_the_command_import_only_what_they_share() {
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let all = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
-    // Tests and their fixtures look at whatever they need.
-    let is_test =
-        |path: &PathBuf| path.iter().any(|part| part == "tests" || part == "tests.rs" || part == "fixtures.rs");
+    // Tests may look at all rooms.
+    let is_test = |path: &PathBuf| inside(path).iter().any(|part| part == "tests" || part == "tests.rs");
     all.filter(|path| path.extension().is_some_and(|suffix| suffix == "rs") && !is_test(path)).collect()
+}
+
+/// The part below `src/`.
+fn inside(file: &Path) -> &Path {
+    file.strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap()
 }
 
 /// `change/plan` of `src/change/plan/steps.rs`; `None` for `lib.rs` and the programs.
 fn room_of(file: &Path) -> Option<String> {
-    let inside = file.strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap().with_extension("");
-    room(&inside.iter().map(|part| part.to_str().unwrap()).collect::<Vec<_>>())
+    room(&inside(&file.with_extension("")).iter().map(|part| part.to_str().unwrap()).collect::<Vec<_>>())
 }
 
 fn room(path: &[&str]) -> Option<String> {
@@ -139,10 +145,15 @@ fn room(path: &[&str]) -> Option<String> {
     }
 }
 
+/// The text of a file without its tests.
+fn code_of(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned()
+}
+
 /// The rooms that a file names, with the line, outside of its tests.
 fn imports(file: &Path) -> Vec<(usize, String)> {
-    let text = fs::read_to_string(file).unwrap();
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let code = code_of(file);
     let mut found = Vec::new();
     for (number, line) in code.lines().enumerate() {
         for (place, _) in line.match_indices("crate::") {

@@ -14,8 +14,6 @@
 
 mod decide;
 pub mod directive_effect;
-#[cfg(test)]
-mod fixtures;
 pub mod json;
 mod pace;
 pub mod render;

@@ -1,6 +1,8 @@
 //! The verdict about a group, by the states of its units.
 
-use super::fixtures::{info, row, setup};
+pub(super) mod fixtures;
+
+use self::fixtures::{info, row, setup};
 use super::*;
 use crate::change::observe::state::GroupState;
 

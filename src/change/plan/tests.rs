@@ -1,6 +1,8 @@
 //! Situations, and what is to be done about them: each row is one.
 
-use super::fixtures::{info, read, situation, tree};
+pub(super) mod fixtures;
+
+use self::fixtures::{info, read, situation, tree};
 use super::*;
 use crate::basic::clock::Realtime;
 use crate::change::observe::situation::{Observed, Running, Situation};
@@ -279,7 +281,7 @@ fn what_a_rollout_did_not_reach() {
     assert_eq!(steps(&plan), ["roll w@2, @3"]);
     assert_eq!(plan.steps[0].reasons[0], Reason::NotReached { since: Realtime::from_micros(7).unwrap() });
     // The file was put back: the pins can go, and nothing else is to do.
-    let mut back = super::fixtures::situation(&old, &old);
+    let mut back = fixtures::situation(&old, &old);
     back.units[1].pinned = Realtime::from_micros(7);
     let plan = super::plan(&back);
     assert_eq!(steps(&plan), ["update w@2"]);

@@ -7,8 +7,8 @@ use crate::change::plan::Reason;
 use crate::manager::cause::ProcessEnd;
 use crate::manager::properties::Properties;
 use crate::manager::state::UnitResult;
-use crate::status::fixtures::{NOW, ago, member, row, row_of};
 use crate::status::json;
+use crate::status::tests::fixtures::{NOW, ago, member, row, row_of};
 
 fn running(memory: u64, pid: u32, since: u64, restarts: u32) -> Properties {
     Properties {

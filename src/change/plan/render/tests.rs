@@ -6,8 +6,8 @@ use crate::basic::terminal::TerminalStyle;
 use crate::change::observe::situation::ChangedFile;
 use crate::change::observe::state::State;
 use crate::change::plan;
-use crate::change::plan::fixtures::{read, situation};
 use crate::change::plan::json;
+use crate::change::plan::tests::fixtures::{read, situation};
 
 #[test]
 fn the_picture() {
@@ -69,7 +69,7 @@ g: changed since the last apply, 2h 13min ago
     assert_eq!(value["steps"][0]["action"], "run");
     assert_eq!(value["steps"][0]["reasons"][0], serde_json::json!({ "kind": "input", "path": "/etc/tls.key" }));
     assert_eq!(value["changed"], true);
-    let idle = plan::plan(&crate::change::plan::fixtures::situation(&new, &new));
+    let idle = plan::plan(&crate::change::plan::tests::fixtures::situation(&new, &new));
     let text = render(&idle, false, look);
     assert!(text.ends_with("\n  9 units up to date\n"), "{text}");
     assert!(text.starts_with("g: nothing to do\n\n  skip     loader "), "{text}");

@@ -19,7 +19,7 @@ use crate::unit::directives::Systemd;
 use crate::unit::effective::Definitions;
 use crate::unit::name::GroupName;
 
-pub(super) fn read(text: &str) -> Group {
+pub fn read(text: &str) -> Group {
     let file =
         Arc::new(crate::basic::diagnostic::SourceFile { path: "/etc/copse/g.toml".into(), text: text.to_owned() });
     let source = Source { name: GroupName::new("g").unwrap(), file, drop_ins: Vec::new() };
@@ -27,11 +27,11 @@ pub(super) fn read(text: &str) -> Group {
     group.unwrap_or_else(|| panic!("{:?}", diagnostics.iter().map(|one| one.line()).collect::<Vec<_>>()))
 }
 
-pub(super) fn tree(group: &Group, version: u32) -> UnitTree {
+pub fn tree(group: &Group, version: u32) -> UnitTree {
     generate::generate(group, Options { systemd: Systemd { version }, static_target: false })
 }
 
-pub(super) fn info(member: &Member, state: &State) -> UnitInfo {
+pub fn info(member: &Member, state: &State) -> UnitInfo {
     let (active, sub) = match state {
         State::Up => (ActiveState::Active, SubState::Running),
         State::Done if member.kind == Kind::Setup => (ActiveState::Active, SubState::Exited),
@@ -43,7 +43,7 @@ pub(super) fn info(member: &Member, state: &State) -> UnitInfo {
 }
 
 /// Everything of the group runs with what `old` says, systemd has loaded that too, and the files say `new`.
-pub(super) fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
+pub fn situation<'g>(old: &Group, new: &'g Group) -> Situation<'g> {
     let (old_tree, new_tree, none) = (tree(old, 257), tree(new, 257), Overrides::default());
     let (before, now) = (Definitions::new(&old_tree, &none), Definitions::new(&new_tree, &none));
     let (old_members, mut all) = (members(old), members(new));
