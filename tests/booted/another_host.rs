@@ -1,7 +1,5 @@
 //! `copse --host`, through a real sshd: the machine is another host to itself.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
@@ -10,8 +8,6 @@ pub const SITUATIONS: &[Situation] = &[
     // Not on 247: its root has no sshd.
     situation!(a_group_of_another_host_is_started_looked_at_and_stopped, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 const HOST: &str = "root@127.0.0.1:2222";
 
@@ -38,7 +34,7 @@ impl<'m> Sshd<'m> {
             "-oUsePAM=no",
             "-oPermitRootLogin=prohibit-password",
         ]);
-        m.wait_until("sshd lets root in", SOON, || {
+        m.wait_until("sshd lets root in", || {
             m.run(&["ssh", "-oBatchMode=yes", "-p2222", "root@127.0.0.1", "true"]).status == 0
         });
         sshd
@@ -59,7 +55,7 @@ fn a_group_of_another_host_is_started_looked_at_and_stopped(m: &Machine) {
     assert_eq!(there(&["status", "far"]).status, 3, "stopped");
     let started = there(&["start", "far"]);
     assert_eq!(started.status, 0, "{}{}", started.stdout, started.stderr);
-    assert_eq!(m.property("far-a.service", "ActiveState"), "active");
+    assert_eq!(m.state("far-a.service"), "active");
     let pid = m.pid("far-a.service");
     let status = there(&["status", "--json", "far"]);
     assert_eq!(status.status, 0);
@@ -70,9 +66,9 @@ fn a_group_of_another_host_is_started_looked_at_and_stopped(m: &Machine) {
     assert!(strange.stderr.contains("group `far` has no process `$(kill -9 0); 'x'`"), "{}", strange.stderr);
     assert_eq!(m.pid("far-a.service"), pid);
     assert_eq!(there(&["stop", "far"]).status, 0);
-    assert_eq!(m.property("far-a.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("far-a.service"), "inactive");
     // Nobody listens there.
-    let nobody = m.run(&["copse", "-H", "root@127.0.0.1:2223", "status", "far"]);
+    let nobody = m.copse(&["-H", "root@127.0.0.1:2223", "status", "far"]);
     assert_eq!(nobody.status, 1);
     assert!(nobody.stderr.contains("port 2223"), "{}", nobody.stderr);
 }

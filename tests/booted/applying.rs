@@ -1,14 +1,11 @@
 //! `copse apply`: what a change of the files brings about, whom it leaves alone, and what becomes of it when it is
 //! stopped in the middle.
 
-use std::time::Duration;
-
-use crate::asking::{copse, expect, pids};
+use crate::asking::pids;
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Scope, Spawned};
 use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 /// The command's promises; 247 has no wrk, and nothing here that 252 hasn't.
 pub(crate) const ON: &[Version] = &[Version::V252, Version::V257, Version::V262];
@@ -27,8 +24,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_users_group_is_applied, ON),
     situation!(who_is_not_root_is_told_so, ON),
 ];
-
-pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) const GROUP: &str = r#"
     description = "Before"
@@ -124,7 +119,7 @@ fn load(m: &Machine, port: &str, seconds: u32) -> Spawned {
 /// Waits for the end of the requests: none may have failed.
 #[track_caller]
 fn done(load: Spawned) {
-    let output = load.finish(Duration::from_secs(120));
+    let output = load.finish();
     assert_eq!(output.status, 0, "{output:?}");
     assert!(!output.stdout.contains("Socket errors") && !output.stdout.contains("Non-2xx"), "{}", output.stdout);
     let requests = output.stdout.lines().find(|line| line.contains("requests in")).expect("a line that counts them");
@@ -140,14 +135,13 @@ fn values(m: &Machine, group: &str) -> Vec<String> {
 
 fn no_request_fails_while_four_workers_are_restarted_and_brought_up_to_date(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let group = m.group("load", &web("9101", "VALUE = \"1\""));
-    group.start();
+    let group = m.start_group("load", &web("9101", "VALUE = \"1\""));
     let before = pids(m, "load", &WORKERS);
     let requests = load(m, "9101", 8);
-    expect(&copse(m, &["restart", "load"]), 0, &["web@4  ready"]);
+    m.copse(&["restart", "load"]).expect(0, &["web@4  ready"]);
     let between = pids(m, "load", &WORKERS);
     m.write(&group.file(), &web("9101", "VALUE = \"2\""));
-    expect(&copse(m, &["apply", "load"]), 0, &["web@4  ready"]);
+    m.copse(&["apply", "load"]).expect(0, &["web@4  ready"]);
     done(requests);
     let after = pids(m, "load", &WORKERS);
     assert!((0..4).all(|at| before[at] != between[at] && between[at] != after[at]));
@@ -156,14 +150,12 @@ fn no_request_fails_while_four_workers_are_restarted_and_brought_up_to_date(m: &
 
 fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let group = m.group("bad", &web("9102", "VALUE = \"1\""));
-    group.start();
+    let group = m.start_group("bad", &web("9102", "VALUE = \"1\""));
     let before = pids(m, "bad", &WORKERS[1..]);
     m.write(&group.file(), &web("9102", "VALUE = \"2\", BROKEN = \"yes\""));
     let requests = load(m, "9102", 6);
-    let output = copse(m, &["apply", "bad"]);
-    expect(
-        &output,
+    let output = m.copse(&["apply", "bad"]);
+    output.expect(
         6,
         &[
             "✗ roll     web@1  failed: exit status 1",
@@ -182,9 +174,9 @@ fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &
         let environment = m.sh(&format!("tr '\\0' '\\n' < /proc/{pid}/environ"));
         assert!(environment.contains("VALUE=1") && !environment.contains("BROKEN"), "{environment}");
     }
-    expect(&copse(m, &["status", "bad"]), 8, &["web@1"]);
+    m.copse(&["status", "bad"]).expect(8, &["web@1"]);
     m.write(&group.file(), &web("9102", "VALUE = \"3\""));
-    expect(&copse(m, &["apply", "bad"]), 0, &["web@1  ready", "web@4  ready"]);
+    m.copse(&["apply", "bad"]).expect(0, &["web@1  ready", "web@4  ready"]);
     assert_eq!(values(m, "bad"), ["3"; 4]);
     assert!(!m.exists("/run/copse/pins/bad"), "nothing is held any more");
     m.kill_and_wait("bad-web@3.service");
@@ -193,18 +185,17 @@ fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &
 
 fn what_failed_half_way_can_be_rolled_back(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let group = m.group("back", &web("9103", "VALUE = \"1\""));
-    group.start();
-    expect(&copse(m, &["apply", "back"]), 0, &[]);
+    let group = m.start_group("back", &web("9103", "VALUE = \"1\""));
+    m.copse(&["apply", "back"]).expect(0, &[]);
     let before = pids(m, "back", &WORKERS[1..]);
     m.write(&group.file(), &web("9103", "VALUE = \"2\", BROKEN = \"yes\""));
-    expect(&copse(m, &["apply", "back"]), 6, &["copse apply --rollback back"]);
+    m.copse(&["apply", "back"]).expect(6, &["copse apply --rollback back"]);
     let said = "web@2 and 2 others pinned to the definition before the rollout";
-    expect(&copse(m, &["status", "back"]), 8, &[said, "active, outdated, pinned"]);
-    expect(&copse(m, &["apply", "--rollback", "back"]), 0, &["web@1  ready"]);
-    expect(&copse(m, &["status", "back"]), 0, &["back   active, rolled back", "to the last complete apply"]);
-    expect(&copse(m, &["list"]), 0, &["active, rolled back"]);
-    assert!(copse(m, &["status", "--json", "back"]).stdout.contains(r#""rolled_back":1"#));
+    m.copse(&["status", "back"]).expect(8, &[said, "active, outdated, pinned"]);
+    m.copse(&["apply", "--rollback", "back"]).expect(0, &["web@1  ready"]);
+    m.copse(&["status", "back"]).expect(0, &["back   active, rolled back", "to the last complete apply"]);
+    m.copse(&["list"]).expect(0, &["active, rolled back"]);
+    assert!(m.copse(&["status", "--json", "back"]).stdout.contains(r#""rolled_back":1"#));
     assert_eq!(values(m, "back"), ["1"; 4]);
     assert_eq!(pids(m, "back", &WORKERS[1..]), before, "they were never anything else");
     // Also what is started by others comes from before.
@@ -212,9 +203,9 @@ fn what_failed_half_way_can_be_rolled_back(m: &Machine) {
     m.systemctl(&["restart", "back-web@2.service"]);
     assert_eq!(values(m, "back"), ["1"; 4]);
     m.write(&group.file(), &web("9103", "VALUE = \"3\""));
-    expect(&copse(m, &["apply", "back"]), 0, &["web@4  ready"]);
+    m.copse(&["apply", "back"]).expect(0, &["web@4  ready"]);
     assert_eq!(values(m, "back"), ["3"; 4]);
-    assert!(copse(m, &["status", "--json", "back"]).stdout.contains(r#""rolled_back":null"#));
+    assert!(m.copse(&["status", "--json", "back"]).stdout.contains(r#""rolled_back":null"#));
 }
 
 fn a_deploy_that_flips_a_link_and_a_program_that_is_replaced_are_rolled(m: &Machine) {
@@ -225,18 +216,17 @@ fn a_deploy_that_flips_a_link_and_a_program_that_is_replaced_are_rolled(m: &Mach
     m.sh("ln -sfn one /srv/current");
     let file = web("9104", "VALUE = \"1\"")
         .replace("/usr/local/bin/serve-http\"", "/srv/current/serve-http\"\n    inputs = [\"/srv/current/REVISION\"]");
-    let group = m.group("deploy", &file);
-    group.start();
+    let group = m.start_group("deploy", &file);
     let before = pids(m, "deploy", &WORKERS);
-    expect(&copse(m, &["apply", "deploy"]), 0, &[]);
+    m.copse(&["apply", "deploy"]).expect(0, &[]);
     assert_eq!(pids(m, "deploy", &WORKERS), before);
     m.sh("ln -sfn two /srv/current");
-    expect(&copse(m, &["apply", "deploy"]), 0, &["/srv/current/REVISION", "web@4  ready"]);
+    m.copse(&["apply", "deploy"]).expect(0, &["/srv/current/REVISION", "web@4  ready"]);
     let between = pids(m, "deploy", &WORKERS);
     assert!((0..4).all(|at| before[at] != between[at]));
     // As a package does it: the new file takes the old one's name.
     m.sh("sed 's/it is bad/it is worse/' /srv/two/serve-http > /srv/two/new; chmod 755 /srv/two/new; mv /srv/two/new /srv/two/serve-http");
-    expect(&copse(m, &["apply", "deploy"]), 0, &["serve-http", "web@4  ready"]);
+    m.copse(&["apply", "deploy"]).expect(0, &["serve-http", "web@4  ready"]);
     let after = pids(m, "deploy", &WORKERS);
     assert!((0..4).all(|at| between[at] != after[at]));
     drop(group);
@@ -249,74 +239,67 @@ fn an_apply_that_is_killed_anywhere_is_simply_run_again(m: &Machine) {
         let address = if value % 4 == 3 { "9106" } else { "9105" };
         web(address, &format!("VALUE = \"{value}\""))
     };
-    let group = m.group("cut", &text(0));
-    group.start();
+    let group = m.start_group("cut", &text(0));
     for value in 1..=20 {
         m.write(&group.file(), &text(value));
         // A moment that nobody chose; an apply takes about a second here.
         m.sh("copse apply cut >/dev/null 2>&1 & sleep 0.$(shuf -i 0-9 -n 1)$(shuf -i 0-9 -n 1); kill -9 $! || true; wait $! || true");
-        let output = copse(m, &["apply", "cut"]);
-        expect(&output, 0, &[]);
+        let output = m.copse(&["apply", "cut"]);
+        output.expect(0, &[]);
         assert_eq!(values(m, "cut"), vec![value.to_string(); 4], "{}", output.stdout);
-        let again = copse(m, &["apply", "--json", "cut"]);
+        let again = m.copse(&["apply", "--json", "cut"]);
         assert!(again.stdout.contains(r#""changed":false"#), "{}", again.stdout);
-        assert_eq!(m.property("cut-web.socket", "ActiveState"), "active");
+        assert_eq!(m.state("cut-web.socket"), "active");
     }
 }
 
 fn an_apply_that_is_interrupted_holds_what_it_did_not_come_to(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
     let slow = |value: &str| web("9107", value) + "    min-ready-sec = \"1s\"\n";
-    let group = m.group("stopped", &slow("VALUE = \"1\""));
-    group.start();
+    let group = m.start_group("stopped", &slow("VALUE = \"1\""));
     let before = pids(m, "stopped", &WORKERS);
     m.write(&group.file(), &slow("VALUE = \"2\""));
     let apply = m.spawn(&["sh", "-c", "echo $$ > /run/apply-pid; exec copse apply stopped"]);
-    m.wait_until("the first is another", SOON, || {
-        m.property("stopped-web@1.service", "MainPID") != before[0].to_string()
-    });
+    m.wait_until("the first is another", || m.property("stopped-web@1.service", "MainPID") != before[0].to_string());
     m.sh("kill -HUP $(cat /run/apply-pid); kill -TERM $(cat /run/apply-pid)");
-    let output = apply.finish(SOON);
-    expect(&output, 6, &["interrupted"]);
+    let output = apply.finish();
+    output.expect(6, &["interrupted"]);
     assert_eq!(pids(m, "stopped", &WORKERS[1..]), before[1..]);
     m.kill_and_wait("stopped-web@4.service");
     assert_eq!(values(m, "stopped"), ["2", "1", "1", "1"]);
-    expect(&copse(m, &["apply", "stopped"]), 0, &["web@4  ready"]);
+    m.copse(&["apply", "stopped"]).expect(0, &["web@4  ready"]);
     assert_eq!(values(m, "stopped"), ["2"; 4]);
 }
 
 fn of_two_applies_at_once_the_second_waits_or_says_that_it_cannot(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
     let slow = |value: &str| web("9108", value) + "    min-ready-sec = \"500ms\"\n";
-    let group = m.group("twice", &slow("VALUE = \"1\""));
-    group.start();
+    let group = m.start_group("twice", &slow("VALUE = \"1\""));
     m.write(&group.file(), &slow("VALUE = \"2\""));
     let first = m.spawn(&["copse", "apply", "twice"]);
-    m.wait_until("the first apply is at it", SOON, || m.exists("/run/copse/pins/twice"));
-    expect(&copse(m, &["apply", "twice"]), 10, &["`twice` is locked by another `copse apply`"]);
+    m.wait_until("the first apply is at it", || m.exists("/run/copse/pins/twice"));
+    m.copse(&["apply", "twice"]).expect(10, &["`twice` is locked by another `copse apply`"]);
     let second = m.spawn(&["copse", "apply", "--wait", "--json", "twice"]);
-    expect(&first.finish(SOON), 0, &["web@4  ready"]);
+    first.finish().expect(0, &["web@4  ready"]);
     let pids_after = pids(m, "twice", &WORKERS);
-    expect(&second.finish(SOON), 0, &[r#""changed":false"#]);
+    second.finish().expect(0, &[r#""changed":false"#]);
     assert_eq!(pids(m, "twice", &WORKERS), pids_after);
 }
 
 fn an_address_changes_with_its_service_down(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let group = m.group("moved", &web("9109", "VALUE = \"1\""));
-    group.start();
+    let group = m.start_group("moved", &web("9109", "VALUE = \"1\""));
     let requests = load(m, "9109", 3);
     m.write(&group.file(), &web("9110", "VALUE = \"1\""));
-    expect(&copse(m, &["apply", "moved"]), 0, &["web.socket  ready", "web@4"]);
+    m.copse(&["apply", "moved"]).expect(0, &["web.socket  ready", "web@4"]);
     // Whoever asks at the old address learns that nobody is there; at the new one somebody is.
-    requests.finish(SOON);
+    requests.finish();
     done(load(m, "9110", 1));
     assert!(m.property("moved-web.socket", "Listen").contains("9110"));
     assert_ne!(m.run(&["wrk", "-d", "1s", "http://127.0.0.1:9109/"]).status, 0);
 }
 
 fn a_broken_file_keeps_only_its_own_group_from_being_applied(m: &Machine) {
-    stand_in::install(m);
     let good = m.group("good", GROUP);
     let broken = m.group("broken", GROUP);
     good.start();
@@ -325,25 +308,23 @@ fn a_broken_file_keeps_only_its_own_group_from_being_applied(m: &Machine) {
     m.write(&good.file(), &another_value(GROUP));
     m.write(&broken.file(), "[process.one]\nexce = \"/bin/true\"\n");
     let good_before = pids(m, "good", &["one"]);
-    expect(&copse(m, &["apply"]), 5, &["exce", "one", "ready"]);
+    m.copse(&["apply"]).expect(5, &["exce", "one", "ready"]);
     assert_ne!(pids(m, "good", &["one"]), good_before);
     assert_eq!(pids(m, "broken", &["one"]), before);
-    expect(&copse(m, &["apply", "good"]), 0, &[]);
+    m.copse(&["apply", "good"]).expect(0, &[]);
 }
 
 fn nothing_is_started_of_a_group_that_is_not_active(m: &Machine) {
-    stand_in::install(m);
     let group = m.group("asleep", GROUP);
     m.write(&group.file(), &another_value(GROUP));
-    expect(&copse(m, &["apply", "asleep"]), 0, &["not active"]);
-    assert_eq!(m.property("asleep-one.service", "ActiveState"), "inactive");
+    m.copse(&["apply", "asleep"]).expect(0, &["not active"]);
+    assert_eq!(m.state("asleep-one.service"), "inactive");
     group.start();
     let environment = m.property("asleep-one.service", "Environment");
     assert!(environment.contains("VALUE=2"), "{environment}");
 }
 
 fn a_users_group_is_applied(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(2001);
     let file = format!("{}/.config/copse/own.toml", user.home());
     user.write(&file, GROUP);
@@ -351,7 +332,7 @@ fn a_users_group_is_applied(m: &Machine) {
     user.systemctl(&["start", "own.target"]);
     let before = pids(&user, "own", &["one", "pool@1", "kept"]);
     user.write(&file, &another_value(GROUP));
-    expect(&copse(&user, &["--user", "apply", "own"]), 0, &["pool@2", "ready"]);
+    user.copse(&["--user", "apply", "own"]).expect(0, &["pool@2", "ready"]);
     let after = pids(&user, "own", &["one", "pool@1", "kept"]);
     assert!(after[0] != before[0] && after[1] != before[1] && after[2] == before[2]);
     user.systemctl(&["stop", "own.target"]);
@@ -360,13 +341,11 @@ fn a_users_group_is_applied(m: &Machine) {
 }
 
 fn who_is_not_root_is_told_so(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("theirs", GROUP);
-    group.start();
+    let group = m.start_group("theirs", GROUP);
     let before = pids(m, "theirs", &["one"]);
     m.write(&group.file(), &another_value(GROUP));
     let nobody = ["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse", "apply", "theirs"];
-    expect(&m.run(&nobody), 77, &["cannot lock `theirs`: permission denied"]);
+    m.run(&nobody).expect(77, &["cannot lock `theirs`: permission denied"]);
     assert_eq!(pids(m, "theirs", &["one"]), before);
     assert!(!m.exists("/run/copse/pins/theirs"));
 }

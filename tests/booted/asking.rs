@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::machines::machine::Machine;
-use crate::machines::scope::{Output, Scope};
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_says_what_becomes_of_each_unit),
@@ -26,8 +25,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_users_own_group),
 ];
 
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
 pub(crate) const GROUP: &str = r#"
     [process.manager]
     exec = "/usr/local/bin/stand-in notify 0.1"
@@ -47,20 +44,6 @@ pub(crate) const GROUP: &str = r#"
 
 pub(crate) const WORKERS: [&str; 3] = ["worker@1", "worker@2", "worker@3"];
 
-pub(crate) fn copse(m: &impl Scope, words: &[&str]) -> Output {
-    m.run(&[&["copse"], words].concat())
-}
-
-/// The exit status, and what is said.
-#[track_caller]
-pub(crate) fn expect(output: &Output, exit: i32, said: &[&str]) {
-    let all = format!("{}{}", output.stdout, output.stderr);
-    assert_eq!(output.status, exit, "{all}");
-    for text in said {
-        assert!(all.contains(text), "`{text}` isn't in\n{all}");
-    }
-}
-
 pub(crate) fn pids(m: &impl Scope, group: &str, processes: &[&str]) -> Vec<u32> {
     processes.iter().map(|process| m.pid(&format!("{group}-{process}.service"))).collect()
 }
@@ -72,17 +55,15 @@ pub(crate) fn times(m: &impl Scope, unit: &str) -> (u64, u64) {
 }
 
 fn a_start_says_what_becomes_of_each_unit(m: &Machine) {
-    stand_in::install(m);
     let _group = m.group("begin", GROUP);
-    expect(&copse(m, &["start", "begin"]), 0, &["start    manager   ready", "start    worker@3  ready"]);
-    assert_eq!(m.property("begin.target", "ActiveState"), "active");
-    expect(&copse(m, &["stop", "begin"]), 0, &["stop     worker@1  stopped"]);
+    m.copse(&["start", "begin"]).expect(0, &["start    manager   ready", "start    worker@3  ready"]);
+    assert_eq!(m.state("begin.target"), "active");
+    m.copse(&["stop", "begin"]).expect(0, &["stop     worker@1  stopped"]);
     m.write("/run/bad-worker", "");
-    let output = copse(m, &["start", "begin"]);
+    let output = m.copse(&["start", "begin"]);
     m.remove("/run/bad-worker");
     // With the last line of its journal.
-    expect(
-        &output,
+    output.expect(
         1,
         &["start    manager   ready", "✗ start    worker@2  failed: exit status 1", "  worker@2: it is bad\n"],
     );
@@ -91,25 +72,18 @@ fn a_start_says_what_becomes_of_each_unit(m: &Machine) {
 /// Before systemd knows of a group, and where its file is wrong: the start says what to do.
 fn a_start_of_what_can_not_start_says_why(m: &Machine) {
     m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"sleep infinity\"\n");
-    let output = copse(m, &["start", "unread"]);
-    expect(
-        &output,
-        1,
-        &["Unit unread.target not found", "help: run `systemctl daemon-reload` if the group file is new"],
-    );
+    let output = m.copse(&["start", "unread"]);
+    output.expect(1, &["Unit unread.target not found", "help: run `systemctl daemon-reload` if the group file is new"]);
     m.write("/etc/copse/unread.toml", "[process.a\n");
     m.reload();
-    expect(
-        &copse(m, &["start", "unread"]),
-        5,
-        &["group file of `unread` is invalid: /etc/copse/", "help: run `copse check unread`"],
-    );
-    expect(&copse(m, &["status", "unread"]), 5, &["/etc/copse/unread.toml:1:11: error[syntax]: "]);
+    m.copse(&["start", "unread"])
+        .expect(5, &["group file of `unread` is invalid: /etc/copse/", "help: run `copse check unread`"]);
+    m.copse(&["status", "unread"]).expect(5, &["/etc/copse/unread.toml:1:11: error[syntax]: "]);
     m.write("/etc/copse/unread.toml", "[process.a]\nexec = \"/srv/no-such-program\"\nrestart = \"no\"\n");
     m.reload();
-    expect(&copse(m, &["check", "unread"]), 0, &["warning[missing]: there is no program `/srv/no-such-program`"]);
-    let output = copse(m, &["start", "unread"]);
-    expect(&output, 1, &["a  failed: exit status 203/EXEC"]);
+    m.copse(&["check", "unread"]).expect(0, &["warning[missing]: there is no program `/srv/no-such-program`"]);
+    let output = m.copse(&["start", "unread"]);
+    output.expect(1, &["a  failed: exit status 203/EXEC"]);
     // In systemd's words, or in copse's where those got lost.
     let why =
         ["\n  a: Failed at step EXEC spawning /srv/no-such-program: No such", "\n  a: its program does not exist"];
@@ -119,21 +93,19 @@ fn a_start_of_what_can_not_start_says_why(m: &Machine) {
 }
 
 fn a_start_of_a_running_group_brings_back_what_failed(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("again", GROUP);
-    group.start();
+    let _group = m.start_group("again", GROUP);
     let before = pids(m, "again", &WORKERS[..2]);
     m.write("/run/bad-worker", "");
     m.systemctl(&["kill", "--signal=KILL", "again-worker@3.service"]);
-    m.wait("again-worker@3.service", "ActiveState", "failed", SOON);
-    expect(&copse(m, &["start", "again"]), 1, &["✗ start    worker@3  failed: exit status 1"]);
+    m.wait_for_state("again-worker@3.service", "failed");
+    m.copse(&["start", "again"]).expect(1, &["✗ start    worker@3  failed: exit status 1"]);
     m.remove("/run/bad-worker");
-    let output = copse(m, &["start", "again"]);
-    expect(&output, 0, &["start    worker@3  ready"]);
+    let output = m.copse(&["start", "again"]);
+    output.expect(0, &["start    worker@3  ready"]);
     assert!(!output.stdout.contains("worker@1"), "nothing happened to it: {}", output.stdout);
     assert_eq!(pids(m, "again", &WORKERS[..2]), before);
-    expect(&copse(m, &["start", "again/loader", "again-worker@1.service"]), 0, &["start    loader  ready"]);
-    assert_eq!(m.property("again-loader.service", "ActiveState"), "active");
+    m.copse(&["start", "again/loader", "again-worker@1.service"]).expect(0, &["start    loader  ready"]);
+    assert_eq!(m.state("again-loader.service"), "active");
 }
 
 fn a_journal_that_does_not_answer_holds_up_no_start(m: &Machine) {
@@ -148,28 +120,25 @@ fn a_journal_that_does_not_answer_holds_up_no_start(m: &Machine) {
 }
 
 fn a_start_says_that_systemd_has_not_read_the_file(m: &Machine) {
-    stand_in::install(m);
     let file = |value: u32| {
         format!("[process.a]\nexec = \"/usr/local/bin/stand-in run\"\nenvironment = {{ VALUE = \"{value}\" }}\n")
     };
-    let group = m.group("unread", &file(1));
-    group.start();
-    assert_eq!(copse(m, &["restart", "unread"]).stderr, "");
+    let group = m.start_group("unread", &file(1));
+    assert_eq!(m.copse(&["restart", "unread"]).stderr, "");
     m.write(&group.file(), &file(2));
     // systemd goes by the time of the change, which may be the same as before within a tick.
     m.sh("touch -d '+2 seconds' /etc/copse/unread.toml");
     for verb in ["start", "restart"] {
         let said = "group file of `unread` changed on disk, using the units that are loaded";
         let help = "help: run `systemctl daemon-reload`, or `copse apply unread`";
-        expect(&copse(m, &[verb, "unread"]), 0, &[said, help]);
+        m.copse(&[verb, "unread"]).expect(0, &[said, help]);
     }
-    expect(&copse(m, &["apply", "unread"]), 0, &[]);
-    assert_eq!(copse(m, &["restart", "unread"]).stderr, "");
+    m.copse(&["apply", "unread"]).expect(0, &[]);
+    assert_eq!(m.copse(&["restart", "unread"]).stderr, "");
 }
 
 fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "slow",
         r#"
         [process.quick]
@@ -183,14 +152,12 @@ fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
         on-calendar = "2099-01-01"
         "#,
     );
-    group.start();
     m.systemctl(&["start", "--no-block", "slow-nightly.service"]);
-    let output = copse(m, &["stop", "slow"]);
+    let output = m.copse(&["stop", "slow"]);
     for unit in ["slow-quick.service", "slow-firm.service", "slow-nightly.timer", "slow.target"] {
-        assert!(["inactive", "failed"].contains(&&*m.property(unit, "ActiveState")), "{unit}");
+        assert!(["inactive", "failed"].contains(&&*m.state(unit)), "{unit}");
     }
-    expect(
-        &output,
+    output.expect(
         0,
         &[
             "firm",
@@ -198,13 +165,13 @@ fn a_stop_returns_when_the_last_process_is_gone(m: &Machine) {
             "nightly was started by its timer and keeps running; `copse stop slow/nightly` stops it",
         ],
     );
-    expect(&copse(m, &["stop", "slow/nightly"]), 0, &["stop"]);
+    m.copse(&["stop", "slow/nightly"]).expect(0, &["stop"]);
     assert_eq!(m.property("slow-nightly.service", "MainPID"), "0");
 }
 
 fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
     crate::sockets::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "busy",
         r#"
         [process.web]
@@ -219,29 +186,25 @@ fn a_stopped_process_stays_stopped_under_traffic(m: &Machine) {
         instances = 2
         "#,
     );
-    group.start();
     let client = crate::sockets::asking(m, "9011");
-    expect(&copse(m, &["stop", "busy/web"]), 0, &["web.socket", "stopped"]);
+    m.copse(&["stop", "busy/web"]).expect(0, &["web.socket", "stopped"]);
     m.write("/run/enough", "");
-    client.finish(SOON);
-    for unit in ["busy-web.service", "busy-web.socket"] {
-        assert_eq!(m.property(unit, "ActiveState"), "inactive", "{unit}");
-    }
+    client.finish();
+    m.assert_state(&["busy-web.service", "busy-web.socket"], "inactive");
     // Of instances that share a socket one stays down while the other serves.
     m.remove("/run/enough");
     let client = crate::sockets::asking(m, "9012");
-    expect(&copse(m, &["stop", "busy/pool@1"]), 0, &["pool@1  stopped"]);
+    m.copse(&["stop", "busy/pool@1"]).expect(0, &["pool@1  stopped"]);
     m.write("/run/enough", "");
-    let output = client.finish(SOON);
+    let output = client.finish();
     assert!(output.stdout.contains("refused=0 empty=0"), "{}", output.stdout);
-    assert_eq!(m.property("busy-pool@1.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("busy-pool@1.service"), "inactive");
     let said = "pool.socket is still listening: a connection starts busy/pool@2 again";
-    expect(&copse(m, &["stop", "busy/pool@2"]), 0, &[said]);
-    assert_eq!(m.property("busy-pool.socket", "ActiveState"), "active");
+    m.copse(&["stop", "busy/pool@2"]).expect(0, &[said]);
+    assert_eq!(m.state("busy-pool.socket"), "active");
 }
 
 fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "fresh",
         r#"
@@ -258,13 +221,10 @@ fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
     m.remove("/run/fresh-able");
     group.start();
     let before = pids(m, "fresh", &["able", "unable"]);
-    expect(
-        &copse(m, &["reload", "fresh"]),
-        0,
-        &["reload   able", "reloaded", "not reloaded, without `exec-reload`: unable"],
-    );
-    expect(&copse(m, &["reload", "fresh/step"]), 0, &["reload   step"]);
-    expect(&copse(m, &["reload", "fresh/unable"]), 1, &["cannot reload unable: there is no `exec-reload`"]);
+    m.copse(&["reload", "fresh"])
+        .expect(0, &["reload   able", "reloaded", "not reloaded, without `exec-reload`: unable"]);
+    m.copse(&["reload", "fresh/step"]).expect(0, &["reload   step"]);
+    m.copse(&["reload", "fresh/unable"]).expect(1, &["cannot reload unable: there is no `exec-reload`"]);
     assert_eq!((m.read("/run/fresh-able").as_str(), m.read("/run/fresh-step").as_str()), ("reloaded\n", "ran\nran\n"));
     assert_eq!(pids(m, "fresh", &["able", "unable"]), before);
     m.remove("/run/fresh-step");
@@ -272,41 +232,36 @@ fn a_reload_reaches_what_can_reload_and_restarts_nothing(m: &Machine) {
 }
 
 fn a_signal_and_a_forgotten_failure(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("sign", GROUP);
-    group.start();
+    let _group = m.start_group("sign", GROUP);
     m.write("/run/bad-worker", "");
-    expect(&copse(m, &["kill", "-s", "SIGKILL", "sign/worker@1"]), 0, &["kill     worker@1  sent SIGKILL"]);
-    m.wait("sign-worker@1.service", "ActiveState", "failed", SOON);
+    m.copse(&["kill", "-s", "SIGKILL", "sign/worker@1"]).expect(0, &["kill     worker@1  sent SIGKILL"]);
+    m.wait_for_state("sign-worker@1.service", "failed");
     m.remove("/run/bad-worker");
-    expect(&copse(m, &["kill", "sign/worker@1"]), 3, &["`sign/worker@1` has no running process"]);
-    expect(&copse(m, &["kill", "-s", "NONE", "sign"]), 2, &["there is no signal `NONE`"]);
-    expect(&copse(m, &["reset-failed", "sign"]), 0, &["reset    worker@1 ", "failure reset"]);
-    assert_eq!(m.property("sign-worker@1.service", "ActiveState"), "inactive");
+    m.copse(&["kill", "sign/worker@1"]).expect(3, &["`sign/worker@1` has no running process"]);
+    m.copse(&["kill", "-s", "NONE", "sign"]).expect(2, &["there is no signal `NONE`"]);
+    m.copse(&["reset-failed", "sign"]).expect(0, &["reset    worker@1 ", "failure reset"]);
+    assert_eq!(m.state("sign-worker@1.service"), "inactive");
 }
 
 fn who_waits_for_a_group_learns_how_it_ended(m: &Machine) {
-    stand_in::install(m);
     let group = m.group("await", &GROUP.replace("notify 0.1\"", "notify 1\""));
     m.systemctl(&["start", "--no-block", "await.target"]);
-    expect(&copse(m, &["wait", "--timeout=1ms", "await"]), 9, &["await is starting"]);
-    expect(&copse(m, &["wait", "await"]), 0, &[]);
-    assert_eq!(m.property("await.target", "ActiveState"), "active");
+    m.copse(&["wait", "--timeout=1ms", "await"]).expect(9, &["await is starting"]);
+    m.copse(&["wait", "await"]).expect(0, &[]);
+    assert_eq!(m.state("await.target"), "active");
     m.systemctl(&["stop", "--no-block", "await.target"]);
-    expect(&copse(m, &["wait", "await"]), 3, &["await is stopped"]);
-    expect(&copse(m, &["wait", "nothing"]), 4, &["there is no group `nothing`"]);
+    m.copse(&["wait", "await"]).expect(3, &["await is stopped"]);
+    m.copse(&["wait", "nothing"]).expect(4, &["there is no group `nothing`"]);
     m.write("/run/bad-worker", "");
     m.systemctl(&["start", "--no-block", "await.target"]);
-    let output = copse(m, &["wait", "await"]);
+    let output = m.copse(&["wait", "await"]);
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["await is failed: worker@1"]);
+    output.expect(1, &["await is failed: worker@1"]);
     drop(group);
 }
 
 fn on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("screen", GROUP);
-    group.start();
+    let _group = m.start_group("screen", GROUP);
     let script = "import pty; pty.spawn(['sh', '-c', 'stty cols 60; TERM=xterm copse restart screen/worker'])";
     let shown = m.ok(&["python3", "-c", script]);
     assert!(shown.contains("\u{21bb} restart  worker@1  0") && shown.contains("\u{1b}[A\u{1b}[2K"), "{shown:?}");
@@ -316,9 +271,7 @@ fn on_a_terminal_a_line_for_each_unit_is_brought_up_to_date_in_place(m: &Machine
 }
 
 fn a_terminal_that_is_lost_changes_nothing(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("line", GROUP);
-    group.start();
+    let _group = m.start_group("line", GROUP);
     let before = pids(m, "line", &WORKERS);
     // The terminal goes away after the first line: SIGHUP, and from then on nothing can be written.
     let script = "import os, pty\npid, fd = pty.fork()\nif pid == 0: os.execlp('copse', 'copse', 'restart', 'line/worker')\n\
@@ -328,20 +281,16 @@ fn a_terminal_that_is_lost_changes_nothing(m: &Machine) {
 }
 
 fn the_journal_tells_who_restarted_what_and_why(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("record", GROUP);
-    group.start();
-    expect(&copse(m, &["restart", "record/worker@2"]), 0, &["worker@2  ready"]);
+    let _group = m.start_group("record", GROUP);
+    m.copse(&["restart", "record/worker@2"]).expect(0, &["worker@2  ready"]);
     let told = m.journal(&["COPSE_GROUP=record", "COPSE_UNIT=record-worker@2.service", "_UID=0"]);
     assert_eq!(told, "restart worker@2: ready (requested; by root)");
-    let logs = copse(m, &["logs", "record"]).stdout;
+    let logs = m.copse(&["logs", "record"]).stdout;
     assert!(logs.contains("worker@2    | copse: restart worker@2: ready"), "copse logs shows it as well: {logs}");
 }
 
 fn whoever_may_not_is_told_so_and_nothing_happens(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("mine", GROUP);
-    group.start();
+    let _group = m.start_group("mine", GROUP);
     let before = pids(m, "mine", &WORKERS);
     let mut nobody = vec!["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse"];
     let program = nobody.len();
@@ -354,26 +303,22 @@ fn whoever_may_not_is_told_so_and_nothing_happens(m: &Machine) {
     ] {
         nobody.truncate(program);
         nobody.extend(words);
-        expect(
-            &m.run(&nobody),
-            77,
-            &["not allowed to change `mine", "help: run it as root, or allow it by a polkit rule"],
-        );
+        m.run(&nobody)
+            .expect(77, &["not allowed to change `mine", "help: run it as root, or allow it by a polkit rule"]);
     }
     assert_eq!(pids(m, "mine", &WORKERS), before);
-    assert_eq!(m.property("mine-loader.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("mine-loader.service"), "inactive");
 }
 
 fn a_users_own_group(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(2001);
     user.write(&format!("{}/.config/copse/own.toml", user.home()), GROUP);
     user.reload();
-    expect(&copse(&user, &["--user", "start", "own"]), 0, &["start    worker@3  ready"]);
+    user.copse(&["--user", "start", "own"]).expect(0, &["start    worker@3  ready"]);
     let before = pids(&user, "own", &WORKERS);
-    expect(&copse(&user, &["--user", "restart", "own/worker"]), 0, &["worker@3  ready"]);
+    user.copse(&["--user", "restart", "own/worker"]).expect(0, &["worker@3  ready"]);
     assert!(pids(&user, "own", &WORKERS).iter().zip(&before).all(|(now, before)| now != before));
-    expect(&copse(&user, &["--user", "stop", "own"]), 0, &["stop     worker@1  stopped"]);
+    user.copse(&["--user", "stop", "own"]).expect(0, &["stop     worker@1  stopped"]);
     m.remove(&format!("{}/.config/copse", user.home()));
     user.reload();
 }

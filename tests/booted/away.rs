@@ -1,12 +1,8 @@
 //! The service manager, or the bus, goes away for a moment while copse is at work.
 
-use std::time::Duration;
-
-use crate::asking::{copse, expect};
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Scope, Spawned};
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_rolling_restart_goes_on_while_systemd_re_executes_itself),
@@ -14,8 +10,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_start_and_a_stop_go_on_while_systemd_re_executes_itself),
     situation!(who_watches_a_group_goes_on_when_systemd_or_the_bus_was_away),
 ];
-
-const SOON: Duration = Duration::from_secs(60);
 
 /// Each start leaves a line.
 fn group_file(value: u32) -> String {
@@ -46,7 +40,7 @@ fn restless(m: &Machine) -> Spawned {
 #[track_caller]
 fn enough(m: &Machine, restless: Spawned) {
     m.write("/run/enough", "");
-    restless.finish(SOON);
+    restless.finish();
     assert!(m.read("/run/reexecs").lines().count() >= 2, "it was away twice at the least");
 }
 
@@ -61,9 +55,9 @@ fn a_rolling_restart_goes_on_while_systemd_re_executes_itself(m: &Machine) {
     m.remove("/run/starts");
     group.start();
     let restless = restless(m);
-    let output = copse(m, &["restart", "away"]);
+    let output = m.copse(&["restart", "away"]);
     enough(m, restless);
-    expect(&output, 0, &["worker@1  ready", "worker@4  ready"]);
+    output.expect(0, &["worker@1  ready", "worker@4  ready"]);
     assert_eq!(starts(m), [2; 4], "nothing was restarted twice: {}", output.stdout);
     m.remove("/run/starts");
 }
@@ -74,16 +68,15 @@ fn an_apply_goes_on_while_systemd_re_executes_itself(m: &Machine) {
     group.start();
     m.write(&group.file(), &group_file(2));
     let restless = restless(m);
-    let output = copse(m, &["apply", "gone"]);
+    let output = m.copse(&["apply", "gone"]);
     enough(m, restless);
-    expect(&output, 0, &["worker@1  ready", "worker@4  ready"]);
+    output.expect(0, &["worker@1  ready", "worker@4  ready"]);
     assert_eq!(starts(m), [2; 4], "nothing was restarted twice: {}", output.stdout);
-    assert!(copse(m, &["apply", "--json", "gone"]).stdout.contains(r#""changed":false"#));
+    assert!(m.copse(&["apply", "--json", "gone"]).stdout.contains(r#""changed":false"#));
     m.remove("/run/starts");
 }
 
 fn a_start_and_a_stop_go_on_while_systemd_re_executes_itself(m: &Machine) {
-    stand_in::install(m);
     let _group = m.group(
         "still",
         r#"
@@ -97,35 +90,33 @@ fn a_start_and_a_stop_go_on_while_systemd_re_executes_itself(m: &Machine) {
         "#,
     );
     let busy = restless(m);
-    expect(&copse(m, &["start", "still"]), 0, &["slow  ready"]);
+    m.copse(&["start", "still"]).expect(0, &["slow  ready"]);
     enough(m, busy);
     let busy = restless(m);
-    expect(&copse(m, &["stop", "still"]), 0, &["firm", "stopped, failed on the way"]);
+    m.copse(&["stop", "still"]).expect(0, &["firm", "stopped, failed on the way"]);
     enough(m, busy);
     assert_eq!(m.property("still-slow.service", "MainPID"), "0");
 }
 
 fn who_watches_a_group_goes_on_when_systemd_or_the_bus_was_away(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("seen", "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\ninstances = 2\n");
-    group.start();
+    let group = m.start_group("seen", "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\ninstances = 2\n");
     // Root by the private socket, the other by the bus.
     let user = m.user(2001);
     let watches =
         [m.spawn(&["copse", "status", "--watch", "seen"]), user.spawn(&["copse", "status", "--watch", "seen"])];
     let shown = |text: &str| watches.iter().all(|watch| watch.stdout().contains(text));
-    m.wait_until("both show it", SOON, || shown("●"));
+    m.wait_until("both show it", || shown("●"));
     m.systemctl(&["daemon-reexec"]);
     m.systemctl(&["stop", "seen-a@1.service"]);
-    m.wait_until("both show what happened after the first absence", SOON, || shown("a@1 inactive"));
+    m.wait_until("both show what happened after the first absence", || shown("a@1 inactive"));
     m.sh("systemctl restart dbus.service 2>/dev/null || systemctl restart dbus-broker.service");
-    m.wait_until("systemd is on the bus again", SOON, || {
+    m.wait_until("systemd is on the bus again", || {
         m.run(&["busctl", "--quiet", "status", "org.freedesktop.systemd1"]).status == 0
     });
     m.systemctl(&["stop", "seen-a@2.service"]);
-    m.wait_until("both show what happened after the second", SOON, || shown("a@1 and 1 other inactive"));
+    m.wait_until("both show what happened after the second", || shown("a@1 and 1 other inactive"));
     group.stop();
     for watch in watches {
-        m.wait_until("it is shown that it stopped", SOON, || watch.stdout().contains("stopped"));
+        m.wait_until("it is shown that it stopped", || watch.stdout().contains("stopped"));
     }
 }

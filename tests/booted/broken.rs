@@ -1,6 +1,6 @@
 //! Verbs on what runs while its file is broken or gone, and on what an administrator masked: nothing goes half-way.
 
-use crate::asking::{SOON, copse, expect, pids};
+use crate::asking::pids;
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
@@ -34,89 +34,82 @@ fn broken() -> String {
 }
 
 fn a_broken_file_keeps_nobody_from_acting_on_what_runs(m: &Machine) {
-    let group = m.group("broke", GROUP);
-    group.start();
+    let group = m.start_group("broke", GROUP);
     let made = m.read("/run/pages");
     group.rewrite(&broken());
     let invalid = "group file of `broke` is invalid, using the last good version: /etc/copse/";
     let before = pids(m, "broke", &ALL);
-    let output = copse(m, &["restart", "broke"]);
-    expect(&output, 0, &["restart  clock  ready", "restart  web@1  ready", "restart  web@2  ready", invalid]);
+    let output = m.copse(&["restart", "broke"]);
+    output.expect(0, &["restart  clock  ready", "restart  web@1  ready", "restart  web@2  ready", invalid]);
     assert_eq!(output.stderr.matches("is invalid").count(), 1, "{output:?}");
     assert!(pids(m, "broke", &ALL).iter().zip(&before).all(|(now, before)| now != before));
-    let output = copse(m, &["reload", "broke"]);
-    expect(&output, 0, &["reload   clock  reloaded", "not reloaded, without `exec-reload`: web@1, web@2", invalid]);
+    let output = m.copse(&["reload", "broke"]);
+    output.expect(0, &["reload   clock  reloaded", "not reloaded, without `exec-reload`: web@1, web@2", invalid]);
     assert_eq!(m.read("/run/pages"), made, "nobody asked for the step");
-    expect(&copse(m, &["restart", "broke/page"]), 1, &["`broke/page` has no process to restart"]);
-    expect(&copse(m, &["setup", "broke/clock"]), 2, &["`broke/clock` is not a setup step"]);
-    expect(&copse(m, &["setup", "broke/page"]), 0, &["run      page  completed", invalid]);
+    m.copse(&["restart", "broke/page"]).expect(1, &["`broke/page` has no process to restart"]);
+    m.copse(&["setup", "broke/clock"]).expect(2, &["`broke/clock` is not a setup step"]);
+    m.copse(&["setup", "broke/page"]).expect(0, &["run      page  completed", invalid]);
     // A job that its timer started isn't waited for.
     m.systemctl(&["start", "--no-block", "broke-tick.service"]);
-    expect(
-        &copse(m, &["stop", "broke"]),
-        0,
-        &["web@1       stopped", "tick was started by its timer and keeps running", invalid],
-    );
-    expect(&copse(m, &["stop", "broke/tick"]), 0, &[]);
-    expect(&copse(m, &["start", "broke"]), 0, &["start    web@2 ", invalid]);
+    m.copse(&["stop", "broke"])
+        .expect(0, &["web@1       stopped", "tick was started by its timer and keeps running", invalid]);
+    m.copse(&["stop", "broke/tick"]).expect(0, &[]);
+    m.copse(&["start", "broke"]).expect(0, &["start    web@2 ", invalid]);
     // Those that change the file change nothing.
-    expect(&copse(m, &["scale", "broke/web", "3"]), 5, &["group file would be invalid, nothing changed"]);
-    expect(&copse(m, &["hold", "broke/web"]), 5, &["group file would be invalid, nothing changed"]);
-    assert_eq!(m.property("broke-web@1.service", "ActiveState"), "active");
+    m.copse(&["scale", "broke/web", "3"]).expect(5, &["group file would be invalid, nothing changed"]);
+    m.copse(&["hold", "broke/web"]).expect(5, &["group file would be invalid, nothing changed"]);
+    assert_eq!(m.state("broke-web@1.service"), "active");
     m.remove("/run/pages");
 }
 
 fn who_cannot_know_what_the_units_are_touches_none(m: &Machine) {
-    let group = m.group("blind", GROUP);
-    group.start();
+    let group = m.start_group("blind", GROUP);
     group.rewrite(&broken());
     let before = pids(m, "blind", &ALL);
     let nobody = ["setpriv", "--reuid=2001", "--regid=2001", "--clear-groups", "copse"];
     for verb in ["restart", "reload", "freeze", "setup"] {
         let output = m.run(&[&nobody[..], &[verb, "blind"]].concat());
-        expect(&output, 5, &["`copse check blind`", "is invalid and no earlier version is known", "nothing changed"]);
+        output.expect(5, &["`copse check blind`", "is invalid and no earlier version is known", "nothing changed"]);
     }
     assert_eq!(pids(m, "blind", &ALL), before);
     m.remove("/run/pages");
 }
 
 fn what_is_left_of_a_removed_group_is_restarted_without_its_setup_steps(m: &Machine) {
-    let group = m.group("orphan", GROUP);
-    group.start();
+    let group = m.start_group("orphan", GROUP);
     m.remove(&group.file());
     m.reload();
     let made = m.read("/run/pages");
-    let output = copse(m, &["restart", "orphan"]);
+    let output = m.copse(&["restart", "orphan"]);
     assert!(!output.stdout.contains("page") && !output.stderr.contains("page"), "{output:?}");
-    let output = copse(m, &["reload", "orphan"]);
-    expect(&output, 0, &["reload   clock  reloaded"]);
+    let output = m.copse(&["reload", "orphan"]);
+    output.expect(0, &["reload   clock  reloaded"]);
     assert_eq!(m.read("/run/pages"), made);
     m.remove("/run/pages");
 }
 
 fn a_masked_process_is_passed_over_by_every_verb(m: &Machine) {
-    let group = m.group("veiled", GROUP);
-    group.start();
+    let _group = m.start_group("veiled", GROUP);
     m.systemctl(&["mask", "veiled-clock.service"]);
     let (clock, webs) = (pids(m, "veiled", &ALL[..1]), pids(m, "veiled", &ALL[1..]));
     let masked = "veiled/clock is masked";
-    let output = copse(m, &["restart", "veiled"]);
-    expect(&output, 0, &["restart  web@1  ready", "restart  web@2  ready", masked]);
+    let output = m.copse(&["restart", "veiled"]);
+    output.expect(0, &["restart  web@1  ready", "restart  web@2  ready", masked]);
     assert_eq!(pids(m, "veiled", &ALL[..1]), clock, "it runs on");
     assert!(pids(m, "veiled", &ALL[1..]).iter().zip(&webs).all(|(now, before)| now != before));
-    expect(&copse(m, &["plan", "veiled"]), 0, &["masked"]);
-    expect(&copse(m, &["apply", "veiled"]), 0, &["masked"]);
-    expect(&copse(m, &["reload", "veiled"]), 1, &[masked]);
-    expect(&copse(m, &["freeze", "veiled"]), 0, &["web@1  frozen", masked]);
-    expect(&copse(m, &["thaw", "veiled"]), 0, &["web@2  thawed", masked]);
+    m.copse(&["plan", "veiled"]).expect(0, &["masked"]);
+    m.copse(&["apply", "veiled"]).expect(0, &["masked"]);
+    m.copse(&["reload", "veiled"]).expect(1, &[masked]);
+    m.copse(&["freeze", "veiled"]).expect(0, &["web@1  frozen", masked]);
+    m.copse(&["thaw", "veiled"]).expect(0, &["web@2  thawed", masked]);
     // Who names it alone is told by the exit status as well.
-    expect(&copse(m, &["restart", "veiled/clock"]), 1, &[masked]);
-    expect(&copse(m, &["stop", "veiled"]), 0, &["clock       stopped"]);
-    m.wait("veiled-clock.service", "ActiveState", "inactive", SOON);
-    expect(&copse(m, &["start", "veiled"]), 0, &["start    web@1 "]);
-    expect(&copse(m, &["start", "veiled/clock"]), 1, &[masked]);
-    expect(&copse(m, &["restart", "veiled"]), 0, &["restart  web@1  ready", masked]);
+    m.copse(&["restart", "veiled/clock"]).expect(1, &[masked]);
+    m.copse(&["stop", "veiled"]).expect(0, &["clock       stopped"]);
+    m.wait_for_state("veiled-clock.service", "inactive");
+    m.copse(&["start", "veiled"]).expect(0, &["start    web@1 "]);
+    m.copse(&["start", "veiled/clock"]).expect(1, &[masked]);
+    m.copse(&["restart", "veiled"]).expect(0, &["restart  web@1  ready", masked]);
     m.systemctl(&["unmask", "veiled-clock.service"]);
-    expect(&copse(m, &["start", "veiled/clock"]), 0, &["start    clock  ready"]);
+    m.copse(&["start", "veiled/clock"]).expect(0, &["start    clock  ready"]);
     m.remove("/run/pages");
 }

@@ -1,7 +1,7 @@
 //! What the verbs say to programs: one shape, and whether anything is another now.
 
-use crate::asking::copse;
 use crate::machines::machine::Machine;
+use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
 
 pub const SITUATIONS: &[Situation] = &[situation!(every_verb_says_in_one_shape_whether_anything_changed)];
@@ -44,7 +44,7 @@ fn every_verb_says_in_one_shape_whether_anything_changed(m: &Machine) {
         (&["stop", "shaped"], "shaped", true, false),
     ] {
         for changed in [first, second] {
-            let output = copse(m, &[words, &["--json"]].concat());
+            let output = m.copse(&[words, &["--json"]].concat());
             assert_eq!(output.status, 0, "{words:?}: {output:?}");
             let value: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
             assert_eq!((&value["group"], &value["name"]), (&"shaped".into(), &name.into()), "{words:?}");

@@ -1,20 +1,15 @@
 //! Units made by `copse compile` and installed by a package, with no group file on the machine.
 
-use std::time::Duration;
-
 use crate::failing::exhaust;
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_compiled_group_starts_restarts_and_stops_as_a_generated_one),
     situation!(a_compiled_group_that_gives_up_stops_and_starts_again),
     situation!(a_compiled_target_is_enabled_like_any_unit),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 const CREW: &str = r#"
     wanted-by = ["multi-user.target"]
@@ -45,7 +40,6 @@ struct Package<'m>(&'m Machine);
 
 impl<'m> Package<'m> {
     fn install(m: &'m Machine) -> Self {
-        stand_in::install(m);
         m.write("/run/stand-in-installed", "");
         m.write("/root/build/crew.toml", CREW);
         let version = m.version().to_string();
@@ -80,7 +74,7 @@ impl Drop for Package<'_> {
 fn a_compiled_group_starts_restarts_and_stops_as_a_generated_one(m: &Machine) {
     let _package = Package::install(m);
     m.systemctl(&["start", "crew.target"]);
-    assert_eq!(m.property("copse-ready@crew.service", "ActiveState"), "active", "the gate was passed");
+    assert_eq!(m.state("copse-ready@crew.service"), "active", "the gate was passed");
     let path = m.property("crew-manager.service", "FragmentPath");
     assert!(path.ends_with("/lib/systemd/system/crew-manager.service"), "{path}");
     assert!(m.exists("/run/crew"), "the shared directory");
@@ -93,9 +87,9 @@ fn a_compiled_group_starts_restarts_and_stops_as_a_generated_one(m: &Machine) {
     assert_eq!(m.try_systemctl(&["stop", "crew-prepare.service"]).status, 4, "a step refuses to be stopped");
     m.systemctl(&["stop", "crew.target"]);
     for unit in MEMBERS {
-        m.wait(unit, "ActiveState", "inactive", SOON);
+        m.wait_for_state(unit, "inactive");
     }
-    m.wait("copse-directories@crew.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("copse-directories@crew.service", "inactive");
     assert!(!m.exists("/run/crew"));
 }
 
@@ -103,11 +97,11 @@ fn a_compiled_group_that_gives_up_stops_and_starts_again(m: &Machine) {
     let _package = Package::install(m);
     m.systemctl(&["start", "crew.target"]);
     exhaust(m, "crew-worker@1.service");
-    m.wait("copse-failed@crew.target", "ActiveState", "active", SOON);
-    m.wait("crew-manager.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("copse-failed@crew.target", "active");
+    m.wait_for_state("crew-manager.service", "inactive");
     m.systemctl(&["start", "crew.target"]);
-    assert_eq!(MEMBERS.map(|unit| m.property(unit, "ActiveState")), ["active"; 3]);
-    assert_eq!(m.property("copse-failed@crew.target", "ActiveState"), "inactive");
+    assert_eq!(MEMBERS.map(|unit| m.state(unit)), ["active"; 3]);
+    assert_eq!(m.state("copse-failed@crew.target"), "inactive");
 }
 
 fn a_compiled_target_is_enabled_like_any_unit(m: &Machine) {

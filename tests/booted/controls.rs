@@ -1,7 +1,5 @@
 //! `controls`, with the real polkitd: what a manager's user may do with its siblings, and what not.
 
-use std::time::Duration;
-
 use crate::machines::group::Group;
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Output, Scope};
@@ -15,8 +13,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(who_may_be_asked_for_a_password_has_polkits_agent_on_the_terminal, [V252, V257, V262]),
     situation!(no_name_reaches_a_unit_that_is_not_controlled, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(30);
 
 const GROUP: &str = r#"
     [process.manager]
@@ -49,15 +45,14 @@ struct Ruled<'m> {
 impl<'m> Ruled<'m> {
     #[track_caller]
     fn new(m: &'m Machine, name: &str, user: &User<'_>) -> Self {
-        let group = m.group(name, GROUP);
-        group.start();
+        let group = m.start_group(name, GROUP);
         let rule = format!("/etc/polkit-1/rules.d/50-copse-{name}.rules");
-        let asks_for_it = || m.run(&["copse", "check", name]).stdout.contains("there is no polkit rule for it");
+        let asks_for_it = || m.copse(&["check", name]).stdout.contains("there is no polkit rule for it");
         assert!(asks_for_it(), "without a rule `controls` has no effect");
         m.write(&rule, &m.ok(&["copse", "polkit", name]));
         assert!(!asks_for_it());
         let unit = format!("{name}-gc.service");
-        m.wait_until("polkit goes by the rule", SOON, || systemctl(user, &["reload", &unit]).status == 0);
+        m.wait_until("polkit goes by the rule", || systemctl(user, &["reload", &unit]).status == 0);
         Self { m, _group: group, rule }
     }
 }
@@ -104,7 +99,7 @@ fn a_managers_user_controls_its_siblings_and_nothing_else(m: &Machine) {
             }
             allowed(&user, &[verb, unit]);
         }
-        assert_eq!(m.property(unit, "ActiveState"), "active");
+        assert_eq!(m.state(unit), "active");
         for verb in ["start", "restart", "reload", "stop", "reset-failed"] {
             denied(&stranger, &[verb, unit]);
         }
@@ -125,7 +120,7 @@ fn a_managers_user_controls_its_siblings_and_nothing_else(m: &Machine) {
         }
     }
     // By copse, which resets a unit before it restarts it, the same.
-    let copse = |words: &[&str]| user.run(&[&["copse"], words].concat());
+    let copse = |words: &[&str]| user.copse(words);
     for words in [
         &["restart", "ruled/worker@1"][..],
         &["restart", "ruled/worker"],
@@ -176,7 +171,7 @@ fn no_name_reaches_a_unit_that_is_not_controlled(m: &Machine) {
     {
         let output = systemctl(&user, &["start", unit]);
         assert_ne!(output.status, 0, "{unit}");
-        assert_ne!(m.property(unit, "ActiveState"), "active", "{unit}");
+        assert_ne!(m.state(unit), "active", "{unit}");
     }
     // A unit of the user's own making, under a name that is controlled.
     for words in [
@@ -203,8 +198,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
 /// machines don't run; `systemctl` gets the same answer.
 fn who_may_be_asked_for_a_password_has_polkits_agent_on_the_terminal(m: &Machine) {
     let user = m.user(2001);
-    let group = m.group("asked", "[process.a]\nexec = \"/bin/sleep infinity\"\n");
-    group.start();
+    let _group = m.start_group("asked", "[process.a]\nexec = \"/bin/sleep infinity\"\n");
     let pid = m.pid("asked-a.service");
     let type_in = |words: &[&str]| user.run(&[&["python3", "-c", ON_A_TERMINAL, "copse"], words].concat());
     let agents = || {
@@ -229,10 +223,10 @@ fn who_may_be_asked_for_a_password_has_polkits_agent_on_the_terminal(m: &Machine
     }
     let output = type_in(&["restart", "asked/a"]);
     assert_eq!(output.status, 77, "{output:?}");
-    m.wait_until("polkit had an agent for one of them, and no more", SOON, || agents() == before + 1);
-    m.wait_until("no agent stays", SOON, || m.run(&["pgrep", "-x", "pkttyagent"]).status == 1);
+    m.wait_until("polkit had an agent for one of them, and no more", || agents() == before + 1);
+    m.wait_until("no agent stays", || m.run(&["pgrep", "-x", "pkttyagent"]).status == 1);
     // Without a terminal there is nobody to ask.
-    let output = user.run(&["copse", "restart", "asked/a"]);
+    let output = user.copse(&["restart", "asked/a"]);
     assert_eq!(output.status, 77, "{output:?}");
     assert_eq!(agents(), before + 1);
     m.remove(LOUD);

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(the_groups_journal_shows_every_process_with_its_own_unit),
@@ -21,10 +20,8 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_group_of_a_user_runs_in_the_users_own_manager),
 ];
 
-const SOON: Duration = Duration::from_secs(20);
-
 fn the_groups_journal_shows_every_process_with_its_own_unit(m: &Machine) {
-    let group = m.group(
+    let _group = m.start_group(
         "talking",
         r#"
         [process.one]
@@ -36,8 +33,7 @@ fn the_groups_journal_shows_every_process_with_its_own_unit(m: &Machine) {
         shell = "echo a line of step"
         "#,
     );
-    group.start();
-    m.wait_until("all lines are there", SOON, || m.journal(&["COPSE_GROUP=talking"]).matches("a line of").count() == 4);
+    m.wait_until("all lines are there", || m.journal(&["COPSE_GROUP=talking"]).matches("a line of").count() == 4);
     let units = [
         ("a line of one", "talking-one.service"),
         ("a line of many 1", "talking-many@1.service"),
@@ -54,7 +50,7 @@ fn the_groups_journal_shows_every_process_with_its_own_unit(m: &Machine) {
 
 fn a_timer_starts_its_process_and_nobody_waits_for_it(m: &Machine) {
     m.remove("/run/ticks");
-    let group = m.group(
+    let group = m.start_group(
         "ticking",
         r#"
         failure-policy = "stop"
@@ -65,11 +61,10 @@ fn a_timer_starts_its_process_and_nobody_waits_for_it(m: &Machine) {
         exec = "/bin/sleep infinity"
         "#,
     );
-    group.start();
-    m.wait_until("it ticked twice", SOON, || m.exists("/run/ticks") && m.read("/run/ticks").lines().count() >= 2);
-    assert_eq!(m.property("ticking.target", "ActiveState"), "active", "its failure is nobody else's");
+    m.wait_until("it ticked twice", || m.exists("/run/ticks") && m.read("/run/ticks").lines().count() >= 2);
+    assert_eq!(m.state("ticking.target"), "active", "its failure is nobody else's");
     group.stop();
-    m.wait("ticking-tick.timer", "ActiveState", "inactive", SOON);
+    m.wait_for_state("ticking-tick.timer", "inactive");
 }
 
 fn credentials_arrive_plain_and_as_text(m: &Machine) {
@@ -95,7 +90,7 @@ fn credentials_arrive_plain_and_as_text(m: &Machine) {
 fn encrypted_credentials_arrive(m: &Machine) {
     m.remove("/run/seen");
     m.sh("systemd-creds setup >/dev/null 2>&1 || true; printf sealed | systemd-creds encrypt --with-key=host --name=sealed - /etc/sealed.cred");
-    let group = m.group(
+    let _group = m.start_group(
         "sealed",
         r#"
         [process.p]
@@ -104,14 +99,13 @@ fn encrypted_credentials_arrive(m: &Machine) {
         credentials = { sealed = { encrypted = "/etc/sealed.cred" } }
         "#,
     );
-    group.start();
-    m.wait_until("it was read", SOON, || m.read("/run/seen") == "sealed");
+    m.wait_until("it was read", || m.read("/run/seen") == "sealed");
     m.remove("/etc/sealed.cred");
 }
 
 fn hardening_profiles_leave_a_plain_server_working(m: &Machine) {
     for (profile, port) in [("basic", 8121), ("strict", 8122)] {
-        let group = m.group(
+        let _group = m.start_group(
             "fenced",
             &format!(
                 r#"
@@ -125,7 +119,6 @@ fn hardening_profiles_leave_a_plain_server_working(m: &Machine) {
                 "#
             ),
         );
-        group.start();
         let no_new_privileges = m.property("fenced-web.service", "NoNewPrivileges");
         assert_eq!(no_new_privileges, "yes", "{profile}");
     }
@@ -156,7 +149,7 @@ fn a_process_is_ready_when_its_probe_holds(m: &Machine) {
     assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed());
     assert!(m.exists("/run/after-web"));
     for unit in ["probed-web.service", "probed-listener.service", "probed-descriptor.service"] {
-        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
+        assert_eq!(m.state(unit), "active", "{unit}");
         let main = m.read(&format!("/proc/{}/comm", m.pid(unit)));
         assert!(["python3\n", "sleep\n"].contains(&main.as_str()), "the main process is the program: {main}");
     }
@@ -173,13 +166,13 @@ fn a_process_that_dies_before_its_probe_holds_fails_at_once(m: &Machine) {
         "#,
     );
     let began = Instant::now();
-    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    group.fails_to_start();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(m.property("dying-web.service", "ActiveState"), "failed");
+    assert_eq!(m.state("dying-web.service"), "failed");
 }
 
 fn a_hung_process_with_health_is_restarted(m: &Machine) {
-    let group = m.group(
+    let _group = m.start_group(
         "hung",
         r#"
         [process.web]
@@ -189,7 +182,6 @@ fn a_hung_process_with_health_is_restarted(m: &Machine) {
         restart-sec = "100ms"
         "#,
     );
-    group.start();
     let pid = m.pid("hung-web.service");
     m.systemctl(&["kill", "--kill-who=main", "--signal=STOP", "hung-web.service"]);
     m.wait_for_another("hung-web.service", pid);
@@ -208,7 +200,7 @@ fn what_an_environment_file_says_reaches_the_command(m: &Machine) {
     );
     m.remove("/run/arguments");
     group.start();
-    m.wait_until("all arguments are there", SOON, || m.read("/run/arguments").lines().count() >= 4);
+    m.wait_until("all arguments are there", || m.read("/run/arguments").lines().count() >= 4);
     let seen = m.read("/run/arguments");
     assert!(seen.starts_with("<--one>\n"), "{seen}");
     assert!(seen.ends_with("<xa by>\n<$NAME>\n"), "{seen}");
@@ -216,7 +208,6 @@ fn what_an_environment_file_says_reaches_the_command(m: &Machine) {
 }
 
 fn a_group_of_a_user_runs_in_the_users_own_manager(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(2001);
     m.write(
         "/etc/copse/user/mine.toml",
@@ -246,8 +237,8 @@ fn a_group_of_a_user_runs_in_the_users_own_manager(m: &Machine) {
     user.systemctl(&["restart", "mine.target"]);
     assert_ne!(user.pid("mine-worker@1.service"), worker);
     user.systemctl(&["stop", "mine.target"]);
-    user.wait("mine-worker@1.service", "ActiveState", "inactive", SOON);
-    user.wait("mine-manager.service", "ActiveState", "inactive", SOON);
+    user.wait_for_state("mine-worker@1.service", "inactive");
+    user.wait_for_state("mine-manager.service", "inactive");
     m.remove("/etc/copse/user/mine.toml");
     user.reload();
 }

@@ -1,9 +1,7 @@
 //! `copse enable` and `copse disable`, beside what systemctl itself then says.
 
-use std::time::Duration;
-
 use crate::machines::machine::{Boot, Machine};
-use crate::machines::scope::{Output, Scope};
+use crate::machines::scope::Scope;
 use crate::machines::user::User;
 use crate::situation::{Situation, situation};
 
@@ -16,8 +14,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_user_enables_a_group_of_the_own_manager),
     situation!(an_enabled_group_runs_after_a_boot),
 ];
-
-const SOON: Duration = Duration::from_secs(30);
 
 const GROUP: &str = "description = \"A group\"\n[process.a]\nexec = \"/bin/sleep infinity\"\n";
 
@@ -32,29 +28,24 @@ fn left(m: &impl Scope) -> String {
     m.ok(&["find", "/etc/systemd", "-name", "able*"])
 }
 
-#[track_caller]
-fn said(output: &Output, status: i32, text: &str) {
-    assert!(output.status == status && format!("{}{}", output.stdout, output.stderr).contains(text), "{output:?}");
-}
-
 fn an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing(m: &Machine) {
     let group = m.group("able", GROUP);
-    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     assert_eq!(is_enabled(m, "able.target"), "enabled");
     assert!(m.exists("/etc/systemd/system/multi-user.target.wants/able.target"));
     assert!(m.property("multi-user.target", "Wants").contains("able.target"));
     assert_eq!(m.property("able.target", "Description"), "A group");
     // Twice is the same.
-    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     group.start();
-    assert_eq!(m.property("able-a.service", "ActiveState"), "active");
+    assert_eq!(m.state("able-a.service"), "active");
     said(&m.run(&["copse", "disable", "--now", "able"]), 0, "able: disabled");
-    assert_eq!(m.property("able-a.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("able-a.service"), "inactive");
     assert_eq!((left(m).as_str(), is_enabled(m, "able.target").as_str()), ("", "generated"));
     assert!(!m.property("multi-user.target", "Wants").contains("able.target"));
     said(&m.run(&["copse", "disable", "able"]), 0, "able: was not enabled");
     said(&m.run(&["copse", "enable", "--now", "able"]), 0, "");
-    assert_eq!(m.property("able.target", "ActiveState"), "active");
+    assert_eq!(m.state("able.target"), "active");
     // The group is gone, and can still be disabled.
     m.remove("/etc/copse/able.toml");
     m.reload();
@@ -63,18 +54,17 @@ fn an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing(m: &M
 }
 
 fn enabling_a_running_group_touches_nothing_of_it(m: &Machine) {
-    let group = m.group("able", GROUP);
-    group.start();
+    let group = m.start_group("able", GROUP);
     let pid = m.pid("able-a.service");
     for verb in ["enable", "disable"] {
         m.ok(&["copse", verb, "able"]);
-        assert_eq!(m.property("able.target", "ActiveState"), "active", "{verb}");
+        assert_eq!(m.state("able.target"), "active", "{verb}");
         assert_eq!(m.pid("able-a.service"), pid, "{verb}");
     }
     // Its processes belong to it as before.
     m.ok(&["copse", "enable", "able"]);
     group.stop();
-    m.wait("able-a.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("able-a.service", "inactive");
     m.ok(&["copse", "disable", "able"]);
 }
 
@@ -83,13 +73,13 @@ fn a_packaged_target_is_enabled_natively(m: &Machine) {
     m.write(packaged, "[Unit]\nX-CopseGroup=yes\n[Install]\nWantedBy=multi-user.target\n");
     let _group = m.group("able", GROUP);
     assert_eq!(is_enabled(m, "able.target"), "disabled");
-    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     assert_eq!((is_enabled(m, "able.target").as_str(), m.exists(TARGET)), ("enabled", false));
-    said(&m.run(&["copse", "disable", "able"]), 0, "able: disabled\n");
+    m.copse(&["disable", "able"]).expect(0, &["able: disabled\n"]);
     assert_eq!((is_enabled(m, "able.target").as_str(), left(m).as_str()), ("disabled", ""));
     m.write(packaged, "[Unit]\nX-CopseGroup=yes\n");
     m.reload();
-    said(&m.run(&["copse", "enable", "able"]), 1, "copse: `able.target` has no [Install] section\n");
+    m.copse(&["enable", "able"]).expect(1, &["copse: `able.target` has no [Install] section\n"]);
     m.remove(packaged);
 }
 
@@ -99,7 +89,7 @@ fn wanted_by_in_the_file_is_overruled_and_obeyed_again(m: &Machine) {
     assert_eq!(wanted(), "timers.target");
     said(&m.run(&["copse", "disable", "able"]), 0, "overrides `wanted-by` of the group file");
     assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("", "disabled"));
-    said(&m.run(&["copse", "enable", "able"]), 0, "able: enabled\n");
+    m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("timers.target", "enabled"));
     m.ok(&["copse", "disable", "able"]);
     m.remove(TARGET);
@@ -111,7 +101,7 @@ fn what_cannot_be_enabled_is_left_alone(m: &Machine) {
     let _group = m.group("able", GROUP);
     let user = m.user(2001);
     for verb in ["enable", "disable"] {
-        let output = user.run(&["copse", verb, "able"]);
+        let output = user.copse(&[verb, "able"]);
         assert_eq!(output.status, 77, "{output:?}");
         let mut lines = output.stderr.lines();
         let message = lines.next().is_some_and(|line| line.starts_with("copse: "));
@@ -133,7 +123,7 @@ fn what_cannot_be_enabled_is_left_alone(m: &Machine) {
     m.remove(TARGET);
     m.write("/etc/copse/able.toml", "x = 1\n");
     m.reload();
-    said(&m.run(&["copse", "enable", "able"]), 5, "`copse check able`");
+    m.copse(&["enable", "able"]).expect(5, &["`copse check able`"]);
     assert_eq!(left(m), "");
 }
 
@@ -143,7 +133,7 @@ fn a_user_enables_a_group_of_the_own_manager(m: &Machine) {
     user.write(&format!("{config}/copse/mine.toml"), GROUP);
     m.ok(&["chown", "-R", "2001:2001", &config]);
     user.reload();
-    said(&user.run(&["copse", "--user", "enable", "mine"]), 0, "mine: enabled\n");
+    user.copse(&["--user", "enable", "mine"]).expect(0, &["mine: enabled\n"]);
     assert_eq!(is_enabled(&user, "mine.target"), "enabled");
     assert!(m.exists(&format!("{config}/systemd/user/default.target.wants/mine.target")));
     said(&user.run(&["copse", "--user", "disable", "mine"]), 0, "mine: disabled");
@@ -162,7 +152,7 @@ fn an_enabled_group_runs_after_a_boot(m: &Machine) {
     let boot = Boot::new(m.version()).expect("this machine could be booted as well");
     let boot = boot.write("/etc/copse/able.toml", GROUP).write(TARGET, &unit).link(link, &target);
     let mut other = boot.start().expect("as before");
-    other.wait_until_booted(crate::machines::machine::BOOT_LIMIT).expect("as before");
-    assert_eq!(other.property("able.target", "ActiveState"), "active");
-    assert_eq!(other.property("able-a.service", "ActiveState"), "active");
+    other.wait_until_booted().expect("as before");
+    assert_eq!(other.state("able.target"), "active");
+    assert_eq!(other.state("able-a.service"), "active");
 }

@@ -1,14 +1,12 @@
 //! The examples, as they are in `examples/`: each is put on the machine as its README says, and really works.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use crate::machines::group::Group;
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 mod knot_resolver;
 mod search;
@@ -38,7 +36,6 @@ pub const SITUATIONS: &[Situation] = &[
 /// Debian 11 has no package that the group file fits.
 const WITH_KRESD: &[Version] = &[Version::V252, Version::V257, Version::V262];
 
-const SOON: Duration = Duration::from_secs(20);
 /// Where the group files expect their folders.
 const INSTALLED: &str = "/opt/copse-examples";
 

@@ -1,11 +1,8 @@
 //! Crashes that systemd repairs, and giving up, under both failure policies.
 
-use std::time::Duration;
-
-use crate::machines::machine::{BOOT_LIMIT, Boot, Machine};
+use crate::machines::machine::{Boot, Machine};
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_crash_that_is_repaired_takes_nobody_down),
@@ -18,8 +15,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up),
     situation!(a_mistake_in_a_file_is_seen_after_a_boot),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 fn group_of(policy: &str, essential: bool) -> String {
     format!(
@@ -44,7 +39,7 @@ fn group_of(policy: &str, essential: bool) -> String {
 fn kill(m: &Machine, unit: &str) {
     let before = m.pid(unit);
     m.systemctl(&["kill", "--signal=KILL", unit]);
-    m.wait_until(&format!("{unit} is repaired or given up"), SOON, || {
+    m.wait_until(&format!("{unit} is repaired or given up"), || {
         let [state, sub, pid] = m.properties(unit, ["ActiveState", "SubState", "MainPID"]);
         sub == "failed" || (state == "active" && pid != before.to_string())
     });
@@ -62,33 +57,29 @@ pub fn exhaust(m: &Machine, unit: &str) {
 }
 
 fn a_crash_that_is_repaired_takes_nobody_down(m: &Machine) {
-    stand_in::install(m);
     for policy in ["continue", "stop"] {
-        let group = m.group("repaired", &group_of(policy, true));
-        group.start();
+        let _group = m.start_group("repaired", &group_of(policy, true));
         let (manager, other) = (m.pid("repaired-manager.service"), m.pid("repaired-worker@2.service"));
         for _ in 0..2 {
             kill(m, "repaired-worker@1.service");
-            m.wait("repaired-worker@1.service", "ActiveState", "active", SOON);
+            m.wait_for_state("repaired-worker@1.service", "active");
         }
         kill(m, "repaired-manager.service");
         assert_ne!(m.pid("repaired-manager.service"), manager);
         assert_eq!(m.pid("repaired-worker@2.service"), other, "{policy}");
-        assert_eq!(m.property("repaired.target", "ActiveState"), "active", "{policy}");
-        assert_eq!(m.property("copse-failed@repaired.target", "ActiveState"), "inactive", "{policy}");
+        assert_eq!(m.state("repaired.target"), "active", "{policy}");
+        assert_eq!(m.state("copse-failed@repaired.target"), "inactive", "{policy}");
     }
 }
 
 fn giving_up_under_stop_takes_the_group_down_and_shows_why(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("strict", &group_of("stop", true));
-    group.start();
+    let group = m.start_group("strict", &group_of("stop", true));
     exhaust(m, "strict-worker@1.service");
-    m.wait("copse-failed@strict.target", "ActiveState", "active", SOON);
+    m.wait_for_state("copse-failed@strict.target", "active");
     for unit in ["strict-manager.service", "strict-worker@2.service", "strict.target"] {
-        m.wait(unit, "ActiveState", "inactive", SOON);
+        m.wait_for_state(unit, "inactive");
     }
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    let failed = m.failed();
     let failed: Vec<&str> = failed.lines().filter(|line| line.contains("strict")).collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert!(failed[0].starts_with("strict-worker@1.service"), "{failed:?}");
@@ -96,20 +87,17 @@ fn giving_up_under_stop_takes_the_group_down_and_shows_why(m: &Machine) {
 }
 
 fn giving_up_under_continue_takes_nobody_down(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("goes-on", &group_of("continue", true));
-    group.start();
+    let _group = m.start_group("goes-on", &group_of("continue", true));
     let (manager, other) = (m.pid("goes-on-manager.service"), m.pid("goes-on-worker@2.service"));
     exhaust(m, "goes-on-worker@1.service");
     assert_eq!(m.pid("goes-on-manager.service"), manager);
     assert_eq!(m.pid("goes-on-worker@2.service"), other);
-    assert_eq!(m.property("goes-on.target", "ActiveState"), "active");
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    assert_eq!(m.state("goes-on.target"), "active");
+    let failed = m.failed();
     assert!(failed.contains("goes-on-worker@1.service"), "{failed}");
 }
 
 fn giving_up_during_the_start_under_stop_leaves_nothing_running(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "stillborn",
         r#"
@@ -123,42 +111,35 @@ fn giving_up_during_the_start_under_stop_leaves_nothing_running(m: &Machine) {
         start-limit-burst = 2
         "#,
     );
-    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
-    m.wait("copse-failed@stillborn.target", "ActiveState", "active", SOON);
-    m.wait("stillborn-good.service", "ActiveState", "inactive", SOON);
-    assert_eq!(m.property("stillborn-bad.service", "ActiveState"), "failed");
+    group.fails_to_start();
+    m.wait_for_state("copse-failed@stillborn.target", "active");
+    m.wait_for_state("stillborn-good.service", "inactive");
+    assert_eq!(m.state("stillborn-bad.service"), "failed");
 }
 
 fn giving_up_of_a_process_that_is_not_essential_takes_nobody_down(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("minor", &group_of("stop", false));
-    group.start();
+    let _group = m.start_group("minor", &group_of("stop", false));
     let (manager, other) = (m.pid("minor-manager.service"), m.pid("minor-worker@2.service"));
     exhaust(m, "minor-worker@1.service");
     assert_eq!(m.pid("minor-manager.service"), manager);
     assert_eq!(m.pid("minor-worker@2.service"), other);
-    assert_eq!(m.property("minor.target", "ActiveState"), "active");
+    assert_eq!(m.state("minor.target"), "active");
 }
 
 fn a_group_that_failed_starts_again_at_once(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("revived", &group_of("stop", true));
-    group.start();
+    let group = m.start_group("revived", &group_of("stop", true));
     exhaust(m, "revived-worker@1.service");
-    m.wait("copse-failed@revived.target", "ActiveState", "active", SOON);
-    m.wait("revived.target", "ActiveState", "inactive", SOON);
+    m.wait_for_state("copse-failed@revived.target", "active");
+    m.wait_for_state("revived.target", "inactive");
     group.start();
-    for unit in ["revived-manager.service", "revived-worker@1.service", "revived-worker@2.service"] {
-        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
-    }
-    assert_eq!(m.property("copse-failed@revived.target", "ActiveState"), "inactive");
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    m.assert_state(&["revived-manager.service", "revived-worker@1.service", "revived-worker@2.service"], "active");
+    assert_eq!(m.state("copse-failed@revived.target"), "inactive");
+    let failed = m.failed();
     assert!(!failed.contains("revived"), "{failed}");
 }
 
 fn a_workers_crash_loop_restarts_nobody_else(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "loop",
         r#"
         [process.manager]
@@ -173,20 +154,18 @@ fn a_workers_crash_loop_restarts_nobody_else(m: &Machine) {
         start-limit-burst = 100
         "#,
     );
-    group.start();
     let before = [m.pid("loop-manager.service"), m.pid("loop-sibling.service")];
-    m.wait_until("the worker was restarted six times", SOON, || {
+    m.wait_until("the worker was restarted six times", || {
         m.property("loop-worker.service", "NRestarts").parse().is_ok_and(|restarts: u32| restarts >= 6)
     });
     assert_eq!([m.pid("loop-manager.service"), m.pid("loop-sibling.service")], before);
-    assert_eq!(m.property("loop.target", "ActiveState"), "active");
+    assert_eq!(m.state("loop.target"), "active");
 }
 
 fn a_worker_that_ends_cleanly_every_few_seconds_is_not_given_up(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("tidy", "[process.worker]\nexec = \"/usr/local/bin/stand-in end 1.2\"\nrestart = \"always\"\n");
-    group.start();
-    m.wait_until("it was started eight times", Duration::from_secs(40), || {
+    let _group =
+        m.start_group("tidy", "[process.worker]\nexec = \"/usr/local/bin/stand-in end 1.2\"\nrestart = \"always\"\n");
+    m.wait_until("it was started eight times", || {
         m.property("tidy-worker.service", "NRestarts").parse().is_ok_and(|restarts: u32| restarts >= 7)
     });
     assert_ne!(m.property("tidy-worker.service", "SubState"), "failed");
@@ -206,7 +185,7 @@ fn a_mistake_in_a_file_is_seen_after_a_boot(m: &Machine) {
         .write("/etc/copse/user/mine.toml", "broken")
         .start()
         .unwrap_or_else(|why| panic!("{why:?}"));
-    let state = machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
+    let state = machine.wait_until_booted().unwrap_or_else(|why| panic!("{why:?}"));
     assert_eq!(state, "degraded");
     let failed = || {
         let list = machine.ok(&["systemctl", "list-units", "--failed", "--plain", "--no-legend", "--full"]);
@@ -221,10 +200,10 @@ fn a_mistake_in_a_file_is_seen_after_a_boot(m: &Machine) {
     let journal = machine.journal(&["-u", "copse-invalid@unread.service"]);
     assert!(journal.contains("/etc/copse/unread.toml:1:14: error[syntax]: "), "{journal}");
     for (target, state) in [("typo", "inactive"), ("unread", "inactive"), ("by-hand", "inactive"), ("fine", "active")] {
-        assert_eq!(machine.property(&format!("{target}.target"), "ActiveState"), state, "{target}");
+        assert_eq!(machine.state(&format!("{target}.target")), state, "{target}");
     }
     let user = machine.user(2001);
-    assert_eq!(user.property("copse-invalid@mine.service", "ActiveState"), "failed");
+    assert_eq!(user.state("copse-invalid@mine.service"), "failed");
     // Corrected and started, nothing of it is left.
     machine.write("/etc/copse/typo.toml", &format!("{WANTED}{GOOD}"));
     machine.write("/etc/copse/unread.toml", GOOD);

@@ -1,7 +1,5 @@
 //! Health by probe: who is restarted, who isn't, and when the watcher goes; and setup steps fenced in.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::served;
@@ -15,8 +13,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_setup_step_in_a_strict_sandbox_of_another_user_keeps_its_stamp),
 ];
 
-const SOON: Duration = Duration::from_secs(30);
-
 /// All processes of a unit.
 fn processes(m: &Machine, unit: &str) -> Vec<String> {
     let group = m.property(unit, "ControlGroup");
@@ -25,7 +21,7 @@ fn processes(m: &Machine, unit: &str) -> Vec<String> {
 }
 
 fn a_hung_database_is_restarted_and_its_siblings_are_left_alone(m: &Machine) {
-    let group = m.group(
+    let _group = m.start_group(
         "ailing",
         r#"
         [process.redis]
@@ -41,13 +37,12 @@ fn a_hung_database_is_restarted_and_its_siblings_are_left_alone(m: &Machine) {
         after = ["redis"]
         "#,
     );
-    group.start();
     let redis = "ailing-redis.service";
     let [hung, web] = [redis, "ailing-web.service"].map(|unit| m.pid(unit));
     assert_eq!(processes(m, redis).len(), 2, "the program, and the watcher beside it");
     m.systemctl(&["kill", "--kill-who=main", "--signal=STOP", redis]);
-    m.wait(redis, "NRestarts", "1", SOON);
-    m.wait(redis, "ActiveState", "active", SOON);
+    m.wait(redis, "NRestarts", "1");
+    m.wait_for_state(redis, "active");
     assert_ne!(m.pid(redis), hung);
     assert_eq!(m.pid("ailing-web.service"), web);
     assert_eq!(m.ok(&["redis-cli", "-p", "8350", "ping"]), "PONG");
@@ -61,7 +56,7 @@ fn a_hung_database_is_restarted_and_its_siblings_are_left_alone(m: &Machine) {
 fn health_is_looked_after_while_a_unit_reloads(m: &Machine) {
     served::install(m);
     // One whose ExecReload= takes long, and one that reloads by itself and says so.
-    let group = m.group(
+    let _group = m.start_group(
         "reloading",
         r#"
         [defaults]
@@ -82,17 +77,16 @@ fn health_is_looked_after_while_a_unit_reloads(m: &Machine) {
         exec-reload = ["/bin/kill", "-HUP", "{env:MAINPID}"]
         "#,
     );
-    group.start();
     for unit in ["reloading-told.service", "reloading-tells.service"] {
         let pid = m.pid(unit);
         m.systemctl(&["reload", "--no-block", unit]);
-        m.wait(unit, "ActiveState", "reloading", SOON);
+        m.wait_for_state(unit, "reloading");
         let ping = || -> u64 { m.property(unit, "WatchdogTimestampMonotonic").parse().expect("a number") };
         let began = ping();
         // For longer than the watchdog's time (3 × the interval) would let it live without.
-        m.wait_until("it was pinged for two seconds", SOON, || ping() > began + 2_000_000);
-        assert_eq!(m.property(unit, "ActiveState"), "reloading", "{unit}");
-        m.wait(unit, "ActiveState", "active", SOON);
+        m.wait_until("it was pinged for two seconds", || ping() > began + 2_000_000);
+        assert_eq!(m.state(unit), "reloading", "{unit}");
+        m.wait_for_state(unit, "active");
         assert_eq!(m.pid(unit), pid, "{unit}");
     }
 }
@@ -125,7 +119,7 @@ fn a_process_that_takes_its_time_to_stop_is_not_taken_for_hung(m: &Machine) {
     m.remove("/run/drain");
     // The watcher isn't told of the stop by a signal: `mixed` and `process` reach the main process only, and exec-stop
     // comes before any.
-    let group = m.group(
+    let group = m.start_group(
         "draining",
         r#"
         [defaults]
@@ -144,12 +138,9 @@ fn a_process_that_takes_its_time_to_stop_is_not_taken_for_hung(m: &Machine) {
         environment = { PORT = "8362" }
         "#,
     );
-    group.start();
     group.stop();
     for unit in ["draining-mixed.service", "draining-group.service", "draining-command.service"] {
-        m.wait_until(&format!("{unit} has ended"), SOON, || {
-            ["inactive", "failed"].contains(&m.property(unit, "ActiveState").as_str())
-        });
+        m.wait_until(&format!("{unit} has ended"), || ["inactive", "failed"].contains(&m.state(unit).as_str()));
         let [state, result] = m.properties(unit, ["ActiveState", "Result"]);
         let account = m.account_of(&[unit]);
         assert_eq!((state.as_str(), result.as_str()), ("inactive", "success"), "{unit}\n{account}");
@@ -160,7 +151,7 @@ fn a_process_that_takes_its_time_to_stop_is_not_taken_for_hung(m: &Machine) {
 fn the_watcher_goes_with_its_process(m: &Machine) {
     served::install(m);
     // systemd leaves alone what isn't the main process, so the watcher goes by itself or stays.
-    let group = m.group(
+    let _group = m.start_group(
         "left",
         r#"
         [process.p]
@@ -170,18 +161,17 @@ fn the_watcher_goes_with_its_process(m: &Machine) {
         restart = "no"
         "#,
     );
-    group.start();
     let all = processes(m, "left-p.service");
     assert_eq!(all.len(), 2, "the program, and the watcher beside it");
     m.systemctl(&["kill", "--kill-who=main", "--signal=KILL", "left-p.service"]);
-    m.wait("left-p.service", "ActiveState", "failed", SOON);
-    m.wait_until("the watcher is gone", SOON, || !all.iter().any(|pid| m.exists(&format!("/proc/{pid}"))));
+    m.wait_for_state("left-p.service", "failed");
+    m.wait_until("the watcher is gone", || !all.iter().any(|pid| m.exists(&format!("/proc/{pid}"))));
     // The same after a stop that the main process takes part in.
     m.systemctl(&["reset-failed", "left-p.service"]);
     m.systemctl(&["start", "left-p.service"]);
     let all = processes(m, "left-p.service");
     m.systemctl(&["stop", "left-p.service"]);
-    m.wait_until("the watcher is gone", SOON, || !all.iter().any(|pid| m.exists(&format!("/proc/{pid}"))));
+    m.wait_until("the watcher is gone", || !all.iter().any(|pid| m.exists(&format!("/proc/{pid}"))));
 }
 
 fn a_setup_step_in_a_strict_sandbox_of_another_user_keeps_its_stamp(m: &Machine) {

@@ -1,8 +1,6 @@
 //! The readiness gate and the judge of `failure-policy = "stop"` alone, on units written by hand: cases that
 //! a group file doesn't bring about by itself.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
@@ -16,7 +14,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(an_invalid_group_fails_with_its_diagnostics),
 ];
 
-const SOON: Duration = Duration::from_secs(20);
 const DIRECTORY: &str = "/run/systemd/system";
 
 /// Says that it is ready, and ends badly when it is asked to stop.
@@ -138,19 +135,14 @@ fn a_gate_goes_on_waiting_over_a_reexecution_of_systemd(m: &Machine) {
         ExecStart=/bin/bash -c 'until [ -e /run/reexecuted ]; do sleep 0.1; done; systemd-notify --ready; exec sleep infinity'";
     let group = ByHand::new(m, "reexec", &[("reexec-a", "", service)]);
     m.systemctl(&["start", "--no-block", "reexec.target"]);
-    m.wait(
-        "copse-ready@reexec.service",
-        "StatusText",
-        "waiting for 1 of 1: reexec-a.service (activating, start)",
-        SOON,
-    );
+    m.wait("copse-ready@reexec.service", "StatusText", "waiting for 1 of 1: reexec-a.service (activating, start)");
     let gate = m.pid("copse-ready@reexec.service");
     m.systemctl(&["daemon-reexec"]);
     // It answers again.
-    m.wait_until("systemd is back", SOON, || m.try_systemctl(&["show", "--property=Version"]).status == 0);
+    m.wait_until("systemd is back", || m.try_systemctl(&["show", "--property=Version"]).status == 0);
     assert_eq!(m.pid("copse-ready@reexec.service"), gate);
     m.write("/run/reexecuted", "");
-    m.wait("reexec.target", "ActiveState", "active", SOON);
+    m.wait_for_state("reexec.target", "active");
     assert_eq!(group.status_text(), "all 1 ready");
     m.remove("/run/reexecuted");
 }
@@ -167,16 +159,16 @@ fn a_process_asked_to_stop_while_starting_takes_nobody_down(m: &Machine) {
         ],
     );
     m.systemctl(&["start", "--no-block", "asked.target"]);
-    m.wait("asked-b.service", "SubState", "start", SOON);
+    m.wait("asked-b.service", "SubState", "start");
     // Its first child comes after its trap.
     let pid = m.pid("asked-b.service");
-    m.wait_until("it has set its trap", SOON, || m.run(&["pgrep", "-P", &pid.to_string(), "sleep"]).status == 0);
+    m.wait_until("it has set its trap", || m.run(&["pgrep", "-P", &pid.to_string(), "sleep"]).status == 0);
     let a = m.pid("asked-a.service");
     m.try_systemctl(&["stop", "asked-b.service"]);
-    m.wait("asked-b.service", "ActiveState", "failed", SOON);
-    m.wait("copse-gave-up@asked-b.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("asked-b.service", "failed");
+    m.wait_for_state("copse-gave-up@asked-b.service", "inactive");
     assert_eq!(m.pid("asked-a.service"), a);
-    assert_eq!(m.property("copse-failed@asked.target", "ActiveState"), "inactive");
+    assert_eq!(m.state("copse-failed@asked.target"), "inactive");
 }
 
 fn a_start_pre_that_fails_after_a_restart_takes_the_group_down(m: &Machine) {
@@ -187,11 +179,11 @@ fn a_start_pre_that_fails_after_a_restart_takes_the_group_down(m: &Machine) {
     assert_eq!(group.start(), 0);
     m.write("/run/pre-fails", "");
     m.try_systemctl(&["restart", "pre-b.service"]);
-    m.wait("copse-failed@pre.target", "ActiveState", "active", SOON);
-    m.wait("pre-a.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("copse-failed@pre.target", "active");
+    m.wait_for_state("pre-a.service", "inactive");
     m.remove("/run/pre-fails");
     assert_eq!(group.start(), 0, "a start right afterwards works");
-    assert_eq!(m.property("copse-failed@pre.target", "ActiveState"), "inactive");
+    assert_eq!(m.state("copse-failed@pre.target"), "inactive");
 }
 
 fn an_invalid_group_fails_with_its_diagnostics(m: &Machine) {

@@ -53,7 +53,6 @@ mod served;
 mod setting_up;
 mod situation;
 mod sockets;
-mod stand_in;
 mod starting;
 mod status;
 mod supervisor;

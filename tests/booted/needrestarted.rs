@@ -1,8 +1,6 @@
 //! needrestart(1), which Debian machines run after each upgrade: it restarts services whose programs or libraries were
 //! replaced under them. What it does with groups is the business of packaging/needrestart/copse.conf.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
@@ -12,8 +10,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(needrestart_restarts_for_a_new_library_and_spares_what_is_kept, [V262]),
     situation!(needrestart_restarts_nothing_for_a_new_copse, [V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(60);
 
 const CONFIGURATION: &str = include_str!("../../packaging/needrestart/copse.conf");
 
@@ -85,7 +81,7 @@ fn needrestart_restarts_for_a_new_library_and_spares_what_is_kept(m: &Machine) {
         assert!(deferred.contains(unit) && !restarted.contains(unit), "{said}");
     }
     for unit in OTHERS.iter().chain(&["plain.service", "need.target"]) {
-        machine.wait(unit, "ActiveState", "active", SOON);
+        machine.wait_for_state(unit, "active");
     }
     assert_eq!(pids(&machine, KEPT), kept, "{said}");
     let now = pids(&machine, OTHERS);

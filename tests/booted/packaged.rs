@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use crate::machines::machine::{BOOT_LIMIT, Boot, Machine};
+use crate::machines::machine::{Boot, Machine};
 use crate::machines::scope::Scope;
 use crate::machines::stage::built_programs;
 use crate::machines::version::Version;
@@ -18,8 +17,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(an_upgrade_of_the_package_leaves_every_process_running, [V252, V257, V262]),
     situation!(after_a_removal_a_running_group_goes_on_until_it_is_stopped, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 const GROUP: &str = r#"
     failure-policy = "stop"
@@ -84,7 +81,7 @@ pub fn with_packages(version: Version, packages: &[&str]) -> Machine {
         boot = boot.write(&format!("/root/{name}.deb"), package(name));
     }
     let mut machine = boot.start().unwrap_or_else(|why| panic!("{why:?}"));
-    machine.wait_until_booted(BOOT_LIMIT).unwrap_or_else(|why| panic!("{why:?}"));
+    machine.wait_until_booted().unwrap_or_else(|why| panic!("{why:?}"));
     assert!(!machine.exists("/usr/bin/copse"), "a machine without copse");
     let files: Vec<String> = packages.iter().map(|name| format!("/root/{name}.deb")).collect();
     apt(&machine, &format!("install {}", files.join(" ")));
@@ -94,7 +91,7 @@ pub fn with_packages(version: Version, packages: &[&str]) -> Machine {
 /// What apt said; it has to succeed.
 pub fn apt(machine: &Machine, words: &str) -> String {
     let script = format!("DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root {words} 2>&1");
-    let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
+    let output = machine.run(&["sh", "-euc", &script]);
     assert_eq!(output.status, 0, "apt-get {words}: {}", output.stdout);
     output.stdout
 }
@@ -136,10 +133,10 @@ fn an_upgrade_of_the_package_leaves_every_process_running(m: &Machine) {
     assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
     assert_eq!(units(), generated);
     assert_eq!(MEMBERS.map(|unit| machine.property(unit, "NeedDaemonReload")), ["no"; 3]);
-    let plan = machine.run(&["copse", "plan", "--exit-code", "pack"]);
+    let plan = machine.copse(&["plan", "--exit-code", "pack"]);
     assert_eq!(plan.status, 0, "nothing is outdated: {plan:?}");
     machine.kill_and_wait("pack-worker@1.service");
-    assert_eq!(machine.property("pack.target", "ActiveState"), "active");
+    assert_eq!(machine.state("pack.target"), "active");
 }
 
 fn after_a_removal_a_running_group_goes_on_until_it_is_stopped(m: &Machine) {
@@ -156,7 +153,7 @@ fn after_a_removal_a_running_group_goes_on_until_it_is_stopped(m: &Machine) {
     assert_eq!(MEMBERS.map(|unit| machine.pid(unit)), before);
     machine.systemctl(&["stop", "pack.target"]);
     for unit in MEMBERS {
-        machine.wait(unit, "ActiveState", "inactive", SOON);
+        machine.wait_for_state(unit, "inactive");
     }
     machine.remove("/etc/copse/pack.toml");
     apt(&machine, "purge copse");

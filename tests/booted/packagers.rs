@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use crate::asking::{copse, expect};
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Output, Scope};
 use crate::machines::version::Version;
@@ -32,8 +30,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(an_upgrade_by_rpm_loses_no_visit, [V252, V257, V262]),
     situation!(an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(60);
 
 const STORE: &str = "tally-store.service";
 const MANAGER: &str = "tally-manager.service";
@@ -95,7 +91,7 @@ fn build_deb(machine: &Machine, number: &str, variant: &str, change: &str) -> (S
          sed -i '1s/(1)/({number})/' debian/changelog\n{change}\n\
          dpkg-checkbuilddeps -I; {build} 2>&1"
     );
-    let output = machine.run_within(Duration::from_secs(300), &["sh", "-euc", &script]);
+    let output = machine.run(&["sh", "-euc", &script]);
     assert_eq!(output.status, 0, "{output:?}");
     (name, machine.read_bytes(&format!("{directory}/tally_{number}_all.deb")))
 }
@@ -123,7 +119,7 @@ fn is_enabled(machine: &Machine) -> String {
 }
 
 fn is_active(machine: &Machine, unit: &str) -> bool {
-    machine.property(unit, "ActiveState") == "active"
+    machine.state(unit) == "active"
 }
 
 fn failed_units(machine: &Machine) -> String {
@@ -153,17 +149,17 @@ fn an_upgrade_of_a_package_with_a_group_loses_no_visit(m: &Machine) {
 /// From version 1, which runs, to version 2.
 fn upgrade_under_load(machine: &Machine, upgrade: impl FnOnce()) {
     let visitors = Visitors::new(machine);
-    visitors.see("1", SOON);
+    visitors.see("1");
     the_manager_may_restart_the_web(machine);
     let (store, manager, web) = (machine.pid(STORE), machine.pid(MANAGER), pids(machine, WEB));
     upgrade();
-    visitors.see("2", SOON);
+    visitors.see("2");
     assert_eq!(machine.pid(STORE), store, "it is to be kept");
     assert_ne!(machine.pid(MANAGER), manager);
     assert_eq!(machine.property(MANAGER, "StatusText"), "version 2");
     assert!(pids(machine, WEB).iter().all(|pid| !web.contains(pid)), "all are new");
     visitors.lost_nothing();
-    let status = copse(machine, &["status", "tally"]);
+    let status = machine.copse(&["status", "tally"]);
     assert!(status.stdout.contains("store") && status.stdout.contains("outdated"), "{status:?}");
     assert_eq!(failed_units(machine), "");
 }
@@ -190,7 +186,7 @@ fn nothing_is_left(machine: &Machine) {
 fn the_manager_may_restart_the_web(machine: &Machine) {
     let before = pids(machine, WEB);
     machine.systemctl(&["reload", MANAGER]);
-    machine.wait(MANAGER, "StatusText", "version 1, restarted 3 of 3", SOON);
+    machine.wait(MANAGER, "StatusText", "version 1, restarted 3 of 3");
     assert!(pids(machine, WEB).iter().all(|pid| !before.contains(pid)));
 }
 
@@ -237,17 +233,17 @@ fn an_upgrade_whose_program_does_not_start_leaves_the_others_serving(m: &Machine
     let machine = administrators(m);
     install(&machine, "1");
     let visitors = Visitors::new(&machine);
-    visitors.see("1", SOON);
+    visitors.see("1");
     let (store, others) = (machine.pid(STORE), pids(&machine, [WEB[1], WEB[2]]));
     let said = install(&machine, "1.1");
     is_configured(&machine, "1.1");
     assert!(said.contains("copse: tally: stopped at web@1"), "{said}");
     assert_eq!(machine.pid(STORE), store);
     assert_eq!(pids(&machine, [WEB[1], WEB[2]]), others);
-    assert_ne!(machine.property(WEB[0], "ActiveState"), "active");
+    assert_ne!(machine.state(WEB[0]), "active");
     // Another upgrade, which repairs it.
     install(&machine, "2");
-    visitors.see("2", SOON);
+    visitors.see("2");
     assert!(pids(&machine, WEB).iter().all(|pid| !others.contains(pid)));
     assert_eq!(machine.pid(STORE), store);
     visitors.lost_nothing();
@@ -266,7 +262,7 @@ fn an_upgrade_that_does_not_go_with_a_drop_in_leaves_all_as_it_was(m: &Machine) 
     let machine = administrators(m);
     install(&machine, "1");
     machine.write("/etc/copse/tally.toml.d/10-local.toml", "[process.manager]\nnice = 5\n");
-    expect(&copse(&machine, &["apply", "tally"]), 0, &["manager"]);
+    machine.copse(&["apply", "tally"]).expect(0, &["manager"]);
     let all = || (machine.pid(STORE), machine.pid(MANAGER), pids(&machine, WEB));
     let before = all();
     let said = install(&machine, "1.2");
@@ -275,8 +271,8 @@ fn an_upgrade_that_does_not_go_with_a_drop_in_leaves_all_as_it_was(m: &Machine) 
     assert_eq!(all(), before);
     machine.kill_and_wait(MANAGER);
     machine.remove("/etc/copse/tally.toml.d");
-    let applied: Output = copse(&machine, &["apply", "tally"]);
-    expect(&applied, 0, &["keeper"]);
-    assert_eq!(machine.property(MANAGER, "ActiveState"), "inactive");
+    let applied: Output = machine.copse(&["apply", "tally"]);
+    applied.expect(0, &["keeper"]);
+    assert_eq!(machine.state(MANAGER), "inactive");
     assert_eq!(machine.property("tally-keeper.service", "StatusText"), "version 1.2");
 }

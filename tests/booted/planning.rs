@@ -1,14 +1,11 @@
 //! `copse plan`: which running process isn't what the files say, whatever happened since it was started.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::machines::group::Group;
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Output, Scope};
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(nothing_is_to_do_right_after_the_start),
@@ -27,8 +24,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(the_plan_of_a_users_group),
 ];
 
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
 pub(crate) const GROUP: &str = r#"
     [process.web]
     exec = "/usr/local/bin/stand-in notify"
@@ -41,13 +36,13 @@ pub(crate) const GROUP: &str = r#"
 
 #[track_caller]
 pub(crate) fn plan(m: &impl Scope, name: &str) -> Output {
-    m.run(&["copse", "plan", "--exit-code", name])
+    m.copse(&["plan", "--exit-code", name])
 }
 
 /// The steps in a few words, `roll web@1,web@2,web@3: definition`, and that the exit status says whether there are any.
 #[track_caller]
 pub(crate) fn steps(m: &impl Scope, name: &str) -> Vec<String> {
-    let output = m.run(&["copse", "plan", "--json", "--exit-code", name]);
+    let output = m.copse(&["plan", "--json", "--exit-code", name]);
     let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let changed = value["changed"].as_bool().expect("a truth");
     assert_eq!(output.status, if changed { 7 } else { 0 }, "{output:?}");
@@ -70,9 +65,7 @@ pub(crate) fn change(m: &Machine, group: &Group<'_>, from: &str, to: &str) {
 }
 
 fn nothing_is_to_do_right_after_the_start(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let _group = m.start_group("plan", GROUP);
     let output = plan(m, "plan");
     assert!(output.stdout.starts_with("plan: nothing to do\n"), "{output:?}");
     assert_eq!(output.status, 0);
@@ -89,9 +82,7 @@ fn nothing_is_to_do_right_after_the_start(m: &Machine) {
 }
 
 fn a_change_is_known_before_and_after_a_daemon_reload_by_hand(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     change(m, &group, "instances = 3", "instances = 3\nenvironment.A = \"1\"");
     let expected = ["roll web@1,web@2,web@3: definition"];
     assert_eq!(steps(m, "plan"), expected);
@@ -100,7 +91,7 @@ fn a_change_is_known_before_and_after_a_daemon_reload_by_hand(m: &Machine) {
         assert_eq!(steps(m, "plan"), expected);
     }
     m.systemctl(&["daemon-reexec"]);
-    m.wait_until("systemd answers again", SOON, || m.try_systemctl(&["is-active", "plan-gc.service"]).status == 0);
+    m.wait_until("systemd answers again", || m.try_systemctl(&["is-active", "plan-gc.service"]).status == 0);
     assert_eq!(steps(m, "plan"), expected);
     let text = plan(m, "plan").stdout;
     for line in [
@@ -119,9 +110,7 @@ fn a_change_is_known_before_and_after_a_daemon_reload_by_hand(m: &Machine) {
 }
 
 fn a_restart_by_hand_and_a_crash_bring_the_new_definition(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     change(m, &group, "stand-in run", "stand-in run x");
     change(m, &group, "instances = 3", "instances = 3\nnice = 1");
     m.reload();
@@ -134,11 +123,9 @@ fn a_restart_by_hand_and_a_crash_bring_the_new_definition(m: &Machine) {
 }
 
 fn the_status_tells_what_is_outdated_and_why(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     let status = || {
-        let output = m.run(&["copse", "status", "plan"]);
+        let output = m.copse(&["status", "plan"]);
         assert_eq!(output.status, 0, "being outdated is no failure: {output:?}");
         output.stdout
     };
@@ -158,33 +145,29 @@ fn the_status_tells_what_is_outdated_and_why(m: &Machine) {
 }
 
 fn a_watched_status_is_shown_again_when_something_changed(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     let mut watched = m.spawn(&["copse", "status", "--watch", "--json", "plan"]);
     let lines =
         |watched: &crate::machines::scope::Spawned| watched.stdout().lines().map(str::to_owned).collect::<Vec<_>>();
-    m.wait_until("it is shown", SOON, || lines(&watched).len() == 1);
+    m.wait_until("it is shown", || lines(&watched).len() == 1);
     m.systemctl(&["stop", "plan-web@2.service"]);
     let last = |watched: &crate::machines::scope::Spawned| lines(watched).pop().unwrap_or_default();
-    m.wait_until("the stop is shown", SOON, || last(&watched).contains("\"verdict\":\"degraded\""));
+    m.wait_until("the stop is shown", || last(&watched).contains("\"verdict\":\"degraded\""));
     change(m, &group, "stand-in run", "stand-in run x");
     m.reload();
-    m.wait_until("what became outdated is shown", SOON, || last(&watched).contains("\"kind\":\"definition\""));
+    m.wait_until("what became outdated is shown", || last(&watched).contains("\"kind\":\"definition\""));
     m.systemctl(&["daemon-reexec"]);
     m.systemctl(&["start", "plan-web@2.service"]);
-    m.wait_until("the start is shown", SOON, || last(&watched).contains("\"verdict\":\"active\""));
+    m.wait_until("the start is shown", || last(&watched).contains("\"verdict\":\"active\""));
     // What happens to others is no reason.
     let before = lines(&watched).len();
     assert!(watched.runs() && before < 60, "{before} lines");
 }
 
 fn manual_processes_are_refreshed_only_while_they_run(m: &Machine) {
-    stand_in::install(m);
     let text =
         format!("{GROUP}[process.m]\nexec = \"/usr/local/bin/stand-in run\"\nstart = \"manual\"\ninstances = 0\n");
-    let group = m.group("plan", &text.replace("\ninstances = 0", "\ninstances = []"));
-    group.start();
+    let group = m.start_group("plan", &text.replace("\ninstances = 0", "\ninstances = []"));
     m.systemctl(&["start", "plan-m@7.service"]);
     assert_eq!(steps(m, "plan"), [""; 0]);
     change(m, &group, "instances = []", "instances = []\nnice = 1");
@@ -195,12 +178,10 @@ fn manual_processes_are_refreshed_only_while_they_run(m: &Machine) {
 }
 
 fn what_somebody_stopped_stays_stopped(m: &Machine) {
-    stand_in::install(m);
     let text = format!("{GROUP}[process.bad]\nexec = \"/usr/local/bin/stand-in sulk 3\"\nready = \"notify\"\n");
-    let group = m.group("plan", &text);
-    group.start();
+    let group = m.start_group("plan", &text);
     m.systemctl(&["stop", "plan-web@2.service", "plan-bad.service"]);
-    m.wait("plan-bad.service", "ActiveState", "failed", SOON);
+    m.wait_for_state("plan-bad.service", "failed");
     change(m, &group, "instances = 3", "instances = 3\nnice = 1");
     m.reload();
     assert_eq!(steps(m, "plan"), ["roll web@1,web@3: definition"]);
@@ -209,12 +190,10 @@ fn what_somebody_stopped_stays_stopped(m: &Machine) {
 }
 
 fn a_failed_process_is_started_again(m: &Machine) {
-    stand_in::install(m);
     let text = format!("{GROUP}start-limit-burst = 1\nstart-limit-interval-sec = \"1h\"\n");
-    let group = m.group("plan", &text);
-    group.start();
+    let group = m.start_group("plan", &text);
     m.systemctl(&["kill", "--signal=KILL", "plan-gc.service"]);
-    m.wait("plan-gc.service", "ActiveState", "failed", SOON);
+    m.wait_for_state("plan-gc.service", "failed");
     assert_eq!(steps(m, "plan"), ["start gc: failed"]);
     change(m, &group, "stand-in run", "stand-in run x");
     m.reload();
@@ -222,7 +201,6 @@ fn a_failed_process_is_started_again(m: &Machine) {
 }
 
 fn of_a_stopped_group_nothing_is_started(m: &Machine) {
-    stand_in::install(m);
     let group = m.group("plan", GROUP);
     let stopped = |when: &str| {
         let output = plan(m, "plan");
@@ -232,7 +210,7 @@ fn of_a_stopped_group_nothing_is_started(m: &Machine) {
     stopped("never started");
     group.start();
     group.stop();
-    m.wait("plan-gc.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("plan-gc.service", "inactive");
     stopped("stopped");
     change(m, &group, "stand-in run", "stand-in run x");
     stopped("changed");
@@ -241,27 +219,24 @@ fn of_a_stopped_group_nothing_is_started(m: &Machine) {
 }
 
 fn a_broken_file_blocks_only_its_own_group(m: &Machine) {
-    stand_in::install(m);
     let group = m.group("plan", GROUP);
     let broken = m.group("plan-broken", "[process.x]\nexec = \"/usr/local/bin/stand-in run\"\n");
     group.start();
     broken.start();
     m.write(&broken.file(), "[process.x]\nexecc = 1\n");
     change(m, &group, "stand-in run", "stand-in run x");
-    let output = m.run(&["copse", "plan"]);
+    let output = m.copse(&["plan"]);
     assert_eq!(output.status, 5, "{output:?}");
     assert!(output.stdout.contains("restart  gc"), "{output:?}");
     assert!(output.stderr.contains("execc") && output.stderr.contains("/etc/copse/plan-broken.toml"), "{output:?}");
-    let output = m.run(&["copse", "plan", "--json", "plan-broken"]);
+    let output = m.copse(&["plan", "--json", "plan-broken"]);
     let value: Value = serde_json::from_str(&output.stdout).expect("an object");
     assert_eq!((&value["group"], value["errors"].as_u64()), (&"plan-broken".into(), Some(2)), "{output:?}");
     assert_eq!(steps(m, "plan"), ["restart gc: definition"]);
 }
 
 fn a_removed_file_stops_what_still_runs(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     m.remove(&group.file());
     let expected = ["stop gc,web@1,web@2,web@3: gone", "stop plan: gone"];
     let sorted = || {
@@ -278,7 +253,6 @@ fn a_removed_file_stops_what_still_runs(m: &Machine) {
 
 /// The generator's output is changed behind its back, as if another copse, or one for another systemd, had made it.
 fn an_upgrade_makes_nothing_outdated(m: &Machine) {
-    stand_in::install(m);
     let generator = "/usr/lib/systemd/system-generators/copse-generator";
     // Not beside it: systemd would run both at once.
     let real = "/usr/lib/copse-generator";
@@ -287,8 +261,7 @@ fn an_upgrade_makes_nothing_outdated(m: &Machine) {
          'sed -i \"s/^Description=.*/Description=Of another copse/; s/^TimeoutStopSec=.*/TimeoutStopSec=77/; /^SyslogIdentifier=/d\" \"$1\"/plan-*.service' \
          >{generator}; chmod +x {generator}"
     ));
-    let group = m.group("plan", GROUP);
-    group.start();
+    let _group = m.start_group("plan", GROUP);
     assert_eq!(m.property("plan-gc.service", "Description"), "Of another copse");
     let pid = m.pid("plan-gc.service");
     m.sh(&format!("mv {real} {generator}"));
@@ -300,9 +273,7 @@ fn an_upgrade_makes_nothing_outdated(m: &Machine) {
 }
 
 fn anybody_may_look_and_is_told_what_that_misses(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     let user = m.user(2001);
     let output = plan(&user, "plan");
     assert_eq!(output.status, 0, "{output:?}");
@@ -313,13 +284,12 @@ fn anybody_may_look_and_is_told_what_that_misses(m: &Machine) {
 }
 
 fn the_plan_of_a_users_group(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(2001);
     let path = "/etc/copse/user/mine.toml";
     m.write(path, "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
     user.reload();
     user.systemctl(&["start", "mine.target"]);
-    let plan = || user.run(&["copse", "--user", "plan", "--exit-code", "mine"]);
+    let plan = || user.copse(&["--user", "plan", "--exit-code", "mine"]);
     let output = plan();
     assert!(output.stdout.starts_with("mine: nothing to do\n") && output.status == 0, "{output:?}");
     m.write(path, "[process.a]\nexec = \"/usr/local/bin/stand-in run x\"\n");

@@ -20,8 +20,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_users_own_processes_are_probed_too),
 ];
 
-const SOON: Duration = Duration::from_secs(30);
-
 /// A unit's time stamp, in microseconds of the monotonic clock.
 #[track_caller]
 fn time(m: &Machine, unit: &str, property: &str) -> u64 {
@@ -81,15 +79,15 @@ fn every_probe_says_what_a_server_that_never_serves_is_missing(m: &Machine) {
     m.systemctl(&["start", "--no-block", &group.target()]);
     for served in EVERY_PROBE {
         let unit = served.unit();
-        m.wait(&unit, "StatusText", &format!("waiting for {}", served.missing), SOON);
-        assert_eq!(m.property(&unit, "ActiveState"), "activating", "{unit}");
+        m.wait(&unit, "StatusText", &format!("waiting for {}", served.missing));
+        assert_eq!(m.state(&unit), "activating", "{unit}");
     }
     drop(group);
     let group = m.group("served", &group_of_every_probe("never", "restart = \"no\"\ntimeout-start-sec = 8"));
-    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    group.fails_to_start();
     for served in EVERY_PROBE {
         let unit = served.unit();
-        m.wait(&unit, "ActiveState", "failed", SOON);
+        m.wait_for_state(&unit, "failed");
         assert_eq!(m.property(&unit, "Result"), "timeout", "{unit}");
         // `systemctl status` still names what was waited for. The reason is the last one that was seen in 8 seconds: on a
         // busy machine the server may not even have been up. Above it is waited for.
@@ -103,11 +101,11 @@ fn every_probe_says_what_a_server_that_never_serves_is_missing(m: &Machine) {
 fn a_server_that_dies_before_it_is_ready_fails_its_start_at_once(m: &Machine) {
     served::install(m);
     let group = m.group("served", &group_of_every_probe("dies", "restart = \"no\""));
-    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    group.fails_to_start();
     let mut measured = Vec::new();
     for served in EVERY_PROBE {
         let unit = served.unit();
-        m.wait(&unit, "ActiveState", "failed", SOON);
+        m.wait_for_state(&unit, "failed");
         let [result, status] = m.properties(&unit, ["Result", "ExecMainStatus"]);
         assert_eq!((result.as_str(), status.as_str()), ("exit-code", "3"), "{unit}");
         let failed = time(m, &unit, "InactiveEnterTimestampMonotonic");
@@ -124,15 +122,13 @@ fn every_probe_works_in_a_strict_sandbox_with_a_network_of_its_own_as_another_us
     for Served { name, .. } in EVERY_PROBE {
         text += &format!("[process.{name}.service]\nPrivateNetwork = \"yes\"\n");
     }
-    let group = m.group("served", &text);
-    group.start();
+    let group = m.start_group("served", &text);
     assert_ready_when_served(m, "from serving to active in a sandbox");
     let reached = m.run(&["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 8301))"]);
     assert_ne!(reached.status, 0, "the servers have a network of their own");
     // The same as root, whose files in /proc another user's probe couldn't read.
     drop(group);
-    let group = m.group("served", &text.replace("user = \"nobody\"", ""));
-    group.start();
+    let _group = m.start_group("served", &text.replace("user = \"nobody\"", ""));
     assert_ready_when_served(m, "from serving to active in a sandbox, as root");
 }
 
@@ -153,13 +149,13 @@ fn a_listener_of_another_service_makes_nobody_ready(m: &Machine) {
     );
     m.systemctl(&["start", "--no-block", &group.target()]);
     let missing = "waiting for a listener on port 8310: it is held by another service";
-    m.wait("squatted-late.service", "StatusText", missing, SOON);
-    assert_eq!(m.property("squatted-squatter.service", "ActiveState"), "active");
-    assert_eq!(m.property("squatted-late.service", "ActiveState"), "activating");
+    m.wait("squatted-late.service", "StatusText", missing);
+    assert_eq!(m.state("squatted-squatter.service"), "active");
+    assert_eq!(m.state("squatted-late.service"), "activating");
 }
 
 fn a_real_database_and_a_real_web_server_are_ready_when_they_answer(m: &Machine) {
-    let group = m.group(
+    let _group = m.start_group(
         "shop",
         r#"
         [defaults]
@@ -189,7 +185,6 @@ fn a_real_database_and_a_real_web_server_are_ready_when_they_answer(m: &Machine)
         ready = { http = "http://127.0.0.1:{env:PORT}/index.html" }
         "#,
     );
-    group.start();
     let get = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode().strip())";
     for port in ["8321", "8322"] {
         let url = format!("http://127.0.0.1:{port}/");
@@ -199,7 +194,7 @@ fn a_real_database_and_a_real_web_server_are_ready_when_they_answer(m: &Machine)
 
 fn a_probed_manager_gates_its_siblings_and_restarts_alone(m: &Machine) {
     served::install(m);
-    let group = m.group(
+    let group = m.start_group(
         "managed",
         r#"
         [process.manager]
@@ -216,7 +211,6 @@ fn a_probed_manager_gates_its_siblings_and_restarts_alone(m: &Machine) {
         ready = { fd = 7 }
         "#,
     );
-    group.start();
     let manager = "managed-manager.service";
     let siblings = ["managed-worker@1.service", "managed-worker@2.service", "managed-cleaner.service"];
     let ready = time(m, manager, "ActiveEnterTimestampMonotonic");
@@ -229,11 +223,11 @@ fn a_probed_manager_gates_its_siblings_and_restarts_alone(m: &Machine) {
     let began = Instant::now();
     m.systemctl(&["restart", manager]);
     assert!(began.elapsed() >= Duration::from_millis(600), "a restart waits as well: {:?}", began.elapsed());
-    assert_eq!(m.property(manager, "ActiveState"), "active");
+    assert_eq!(m.state(manager), "active");
     assert_eq!(pids(), before, "after a restart by hand");
     m.kill_and_wait(manager);
     assert_eq!(pids(), before, "after a crash");
-    assert_eq!(m.property(&group.target(), "ActiveState"), "active");
+    assert_eq!(m.state(&group.target()), "active");
 }
 
 fn two_hundred_services_started_at_once_are_all_ready(m: &Machine) {
@@ -256,7 +250,7 @@ fn two_hundred_services_started_at_once_are_all_ready(m: &Machine) {
         "#,
     );
     let began = Instant::now();
-    let start = m.run_within(Duration::from_secs(120), &["systemctl", "start", &group.target()]);
+    let start = m.run(&["systemctl", "start", &group.target()]);
     assert_eq!(start.status, 0, "{}\n{}", start.stderr, group.account());
     let active = m.systemctl(&["list-units", "--plain", "--no-legend", "--state=running", "crowded-be*"]);
     assert_eq!(active.lines().count(), 200, "{active}");
@@ -272,7 +266,7 @@ fn two_hundred_of_two_hundred_status_texts_arrive(m: &Machine) {
     m.remove("/run/texts");
     // Each sender is gone before anybody looks. Descriptors show the same for senders at the same time: each file that
     // arrived is in the store (systemd keeps one descriptor per file).
-    let group = m.group(
+    let _group = m.start_group(
         "texts",
         r#"
         [process.p]
@@ -297,8 +291,7 @@ fn two_hundred_of_two_hundred_status_texts_arrive(m: &Machine) {
         FileDescriptorStoreMax = "256"
         "#,
     );
-    group.start();
-    m.wait("texts-p.service", "StatusText", "all sent", Duration::from_secs(120));
+    m.wait("texts-p.service", "StatusText", "all sent");
     assert_eq!(m.read("/run/texts").lines().count(), 200);
     assert_eq!(m.property("texts-p.service", "NFileDescriptorStore"), "200");
     m.remove("/run/stored");
@@ -328,15 +321,13 @@ fn a_users_own_processes_are_probed_too(m: &Machine) {
     );
     user.reload();
     user.systemctl(&["start", "probed.target"]);
-    for unit in ["probed-web.service", "probed-fd.service"] {
-        assert_eq!(user.property(unit, "ActiveState"), "active", "{unit}");
-    }
-    assert_eq!(user.property("probed-dies.service", "ActiveState"), "failed");
+    user.assert_state(&["probed-web.service", "probed-fd.service"], "active");
+    assert_eq!(user.state("probed-dies.service"), "failed");
     let pid = user.pid("probed-web.service");
     m.ok(&["kill", "-STOP", &pid.to_string()]);
     user.wait_for_another("probed-web.service", pid);
     user.systemctl(&["stop", "probed.target"]);
-    user.wait("probed-web.service", "ActiveState", "inactive", SOON);
+    user.wait_for_state("probed-web.service", "inactive");
     m.remove("/etc/copse/user/probed.toml");
     user.reload();
 }

@@ -1,11 +1,9 @@
 //! `copse apply`: whom each kind of change reaches.
 
-use crate::applying::{GROUP, ON, SOON, another_value};
-use crate::asking::{copse, expect};
+use crate::applying::{GROUP, ON, another_value};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[situation!(each_kind_of_change_reaches_whom_it_should_and_nobody_else, ON)];
 
@@ -102,17 +100,15 @@ const CHANGES: &[Change] = &[
 ];
 
 fn each_kind_of_change_reaches_whom_it_should_and_nobody_else(m: &Machine) {
-    stand_in::install(m);
     for change in CHANGES {
         m.write("/run/fresh-input", "as it was\n");
         m.write("/run/fresh-reloads", "");
-        let group = m.group("kinds", GROUP);
-        group.start();
+        let group = m.start_group("kinds", GROUP);
         m.systemctl(&["start", "kinds-called.service"]);
         m.systemctl(&["start", "--no-block", "kinds-job.service"]);
-        m.wait("kinds-job.service", "ActiveState", "activating", SOON);
+        m.wait_for_state("kinds-job.service", "activating");
         // From here on it is known what the inputs were.
-        expect(&copse(m, &["apply", "kinds"]), 0, &[]);
+        m.copse(&["apply", "kinds"]).expect(0, &[]);
         m.sh(if change.before.is_empty() { "true" } else { change.before });
         let pid = |process: &str| m.property(&format!("kinds-{process}.service"), "MainPID");
         let before = ALL.map(pid);
@@ -120,8 +116,8 @@ fn each_kind_of_change_reaches_whom_it_should_and_nobody_else(m: &Machine) {
         if change.reloaded {
             m.reload();
         }
-        let output = copse(m, &["apply", "kinds"]);
-        expect(&output, 0, &[]);
+        let output = m.copse(&["apply", "kinds"]);
+        output.expect(0, &[]);
         let reloads = m.read("/run/fresh-reloads").lines().count();
         let fate = |process: &str, before: &str| match (before, pid(process).as_str()) {
             (_, "0") => Down,
@@ -137,7 +133,7 @@ fn each_kind_of_change_reaches_whom_it_should_and_nobody_else(m: &Machine) {
         for (process, expected) in change.others {
             assert_eq!(fate(process, "0"), *expected, "{}: {process}", change.name);
         }
-        let again = copse(m, &["apply", "--json", "kinds"]);
+        let again = m.copse(&["apply", "--json", "kinds"]);
         assert!(
             again.stdout.contains(r#""changed":false"#),
             "{}: nothing is left to do: {}",

@@ -19,8 +19,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_reload_of_the_holder_makes_shared_directories),
 ];
 
-const SOON: Duration = Duration::from_secs(20);
-
 const RUNS: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
 /// A unit of the machine's own, for as long as a situation needs it.
@@ -61,8 +59,8 @@ fn a_daemon_reload_brings_the_restart_policy(m: &Machine) {
     let unit = Unit::new(m, "read.service", RUNS);
     unit.is_now(&format!("{RUNS}Restart=always\nRestartSec=100ms\n"));
     unit.kill();
-    m.wait("read.service", "NRestarts", "1", SOON);
-    m.wait("read.service", "ActiveState", "active", SOON);
+    m.wait("read.service", "NRestarts", "1");
+    m.wait_for_state("read.service", "active");
 }
 
 fn a_daemon_reload_brings_how_a_unit_is_stopped(m: &Machine) {
@@ -94,13 +92,13 @@ fn a_daemon_reload_brings_what_follows_a_failure(m: &Machine) {
     let unit = Unit::new(m, "read.service", RUNS);
     unit.is_now(&format!("[Unit]\nOnFailure=read-then.service\n{RUNS}"));
     unit.kill();
-    m.wait(then.name, "ActiveState", "active", SOON);
+    m.wait_for_state(then.name, "active");
 }
 
 fn a_daemon_reload_sets_the_longest_run_anew(m: &Machine) {
     let unit = Unit::new(m, "read.service", RUNS);
     unit.is_now(&format!("{RUNS}RuntimeMaxSec=1\n"));
-    m.wait("read.service", "Result", "timeout", SOON);
+    m.wait("read.service", "Result", "timeout");
 }
 
 fn a_daemon_reload_reckons_a_timer_anew(m: &Machine) {
@@ -124,7 +122,7 @@ fn a_daemon_reload_tells_the_kernel_of_limits_at_the_next_start_beside_it(m: &Ma
     assert_eq!(m.sh(&script), "[]");
     unit.is_now(&format!("{RUNS}ManagedOOMPreference=avoid\n"));
     let beside = Unit::new(m, "read-then.service", RUNS);
-    m.wait_until("the kernel knows", SOON, || m.sh(&script).contains("avoid"));
+    m.wait_until("the kernel knows", || m.sh(&script).contains("avoid"));
     drop(beside);
 }
 
@@ -132,7 +130,7 @@ fn a_daemon_reload_brings_no_watchdog(m: &Machine) {
     let unit = Unit::new(m, "read.service", RUNS);
     unit.is_now(&format!("{RUNS}WatchdogSec=200ms\nRuntimeMaxSec=3\n"));
     // The longest run is the later of the two, and what ends it.
-    m.wait("read.service", "ActiveState", "failed", SOON);
+    m.wait_for_state("read.service", "failed");
     assert_eq!(m.property("read.service", "Result"), "timeout");
 }
 
@@ -151,15 +149,14 @@ fn a_daemon_reload_makes_no_socket(m: &Machine) {
 
 fn a_reload_of_the_holder_makes_shared_directories(m: &Machine) {
     let text = "runtime-directory = [\"read-a\"]\n[process.p]\nexec = \"/bin/sleep infinity\"\n";
-    let group = m.group("read", text);
-    group.start();
+    let group = m.start_group("read", text);
     let pid = m.pid("read-p.service");
     m.sh("touch /run/read-a/kept");
     m.write(
         &group.file(),
         &text.replace("[\"read-a\"]", "[\"read-a\", \"read-b\"]\nruntime-directory-mode = \"0750\""),
     );
-    let plan = m.run(&["copse", "plan", "read"]);
+    let plan = m.copse(&["plan", "read"]);
     assert!(
         plan.stdout.contains("  reload   shared directories  RuntimeDirectory= read-a → read-a read-b"),
         "{plan:?}"
@@ -169,6 +166,6 @@ fn a_reload_of_the_holder_makes_shared_directories(m: &Machine) {
     assert_eq!(m.sh("stat -c %a /run/read-a /run/read-b; ls /run/read-a"), "750\n750\nkept");
     assert_eq!(m.pid("read-p.service"), pid);
     group.stop();
-    m.wait("copse-directories@read.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("copse-directories@read.service", "inactive");
     assert!(!m.exists("/run/read-a") && !m.exists("/run/read-b"));
 }

@@ -4,8 +4,6 @@
 #[path = "../readme/mod.rs"]
 mod first;
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::machines::user::User;
@@ -85,9 +83,7 @@ fn the_first_group_of_the_readme_works_as_it_is_pasted(m: &Machine) {
     assert_eq!(m.property("hello-web@2.service", "MainPID"), serving, "the others are not touched");
     pages();
     m.sh(first::farewell());
-    m.wait_until("all of it is gone", Duration::from_secs(20), || {
-        m.property("hello-web@1.service", "ActiveState") == "inactive"
-    });
+    m.wait_until("all of it is gone", || m.state("hello-web@1.service") == "inactive");
 }
 
 fn the_first_group_of_the_readme_works_for_a_user(m: &Machine) {

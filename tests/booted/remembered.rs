@@ -12,7 +12,6 @@ use copse::unit::name::{GroupName, drop_in_directories};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_daemon_reload_by_hand_hides_nothing),
@@ -29,8 +28,6 @@ pub const SITUATIONS: &[Situation] = &[
 
 /// A user of whom no other situation writes drop-ins.
 const LOOKED_AT: u32 = 2002;
-
-const SOON: Duration = Duration::from_secs(15);
 
 /// Processes of a kind each, which carry the number of their definition in their environment. `b` waits for `a`, so
 /// that `a` is restarted in place where systemd can do that (`RestartMode=direct`).
@@ -88,9 +85,7 @@ fn numbers<const N: usize>(m: &Machine, group: &str, processes: [&str; N]) -> [S
 }
 
 fn a_daemon_reload_by_hand_hides_nothing(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("handmade", &numbered(1));
-    group.start();
+    let group = m.start_group("handmade", &numbered(1));
     group.rewrite(&numbered(2));
     m.reload();
     assert_eq!(numbers(m, "handmade", ["a", "b", "w@1"]), ["1", "1", "1"]);
@@ -102,9 +97,7 @@ fn a_daemon_reload_by_hand_hides_nothing(m: &Machine) {
 }
 
 fn a_reexecuted_manager_and_an_automatic_restart_hide_nothing(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("reexec", &numbered(1));
-    group.start();
+    let group = m.start_group("reexec", &numbered(1));
     group.rewrite(&numbered(2));
     m.kill_and_wait("reexec-w@1.service");
     m.systemctl(&["daemon-reexec"]);
@@ -118,9 +111,7 @@ fn a_reexecuted_manager_and_an_automatic_restart_hide_nothing(m: &Machine) {
 }
 
 fn an_edit_that_is_taken_back_leaves_everything_current(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("undone", &numbered(1));
-    group.start();
+    let group = m.start_group("undone", &numbered(1));
     group.rewrite(&numbered(2));
     m.systemctl(&["restart", "undone-b.service"]);
     group.rewrite(&numbered(1));
@@ -135,9 +126,7 @@ fn an_edit_that_is_taken_back_leaves_everything_current(m: &Machine) {
 }
 
 fn a_broken_edit_is_not_what_a_restart_gets(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("slip", &numbered(1));
-    group.start();
+    let group = m.start_group("slip", &numbered(1));
     group.rewrite("[process.a\n");
     m.systemctl(&["restart", "slip-b.service"]);
     assert_eq!(numbers(m, "slip", ["a", "b"]), ["1", "1"]);
@@ -145,9 +134,7 @@ fn a_broken_edit_is_not_what_a_restart_gets(m: &Machine) {
 }
 
 fn a_drop_in_in_etc_is_known_of_what_was_started_with_it(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("edited", &numbered(1));
-    group.start();
+    let group = m.start_group("edited", &numbered(1));
     let path = "/etc/systemd/system/edited-w@.service.d/nice.conf";
     m.write(path, "[Service]\nNice=7\n");
     m.reload();
@@ -186,9 +173,7 @@ fn only(units: &[&str]) -> Units {
 }
 
 fn a_pinned_process_that_is_killed_comes_back_as_it_was_and_its_siblings_new(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("pinned", &numbered(1));
-    group.start();
+    let group = m.start_group("pinned", &numbered(1));
     group.rewrite(&numbered(2));
     pin(m, "pinned", 0, only(&["pinned-a.service", "pinned-w@2.service", "pinned-w@3.service"]));
     assert_eq!(numbers(m, "pinned", ["a", "b", "w@1", "w@2"]), ["1", "1", "1", "1"]);
@@ -206,20 +191,19 @@ fn a_pinned_process_that_is_killed_comes_back_as_it_was_and_its_siblings_new(m: 
     m.systemctl(&["restart", "pinned-w@2.service"]);
     assert_eq!(numbers(m, "pinned", ["a", "w@1", "w@2", "w@3"]), ["1", "2", "2", "2"]);
     group.stop();
-    m.wait("pinned-w@2.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("pinned-w@2.service", "inactive");
 }
 
 fn a_pinned_process_keeps_the_socket_that_the_new_file_does_not_have(m: &Machine) {
-    stand_in::install(m);
-    let text = |listen| format!("[process.a]\nexec = \"{} run\"\nrestart-sec = \"100ms\"\n{listen}", stand_in::PATH);
-    let group = m.group("leaning", &text("listen = \"tcp:127.0.0.1:4907\"\n"));
-    group.start();
+    let text =
+        |listen| format!("[process.a]\nexec = \"/usr/local/bin/stand-in run\"\nrestart-sec = \"100ms\"\n{listen}");
+    let group = m.start_group("leaning", &text("listen = \"tcp:127.0.0.1:4907\"\n"));
     // Without a daemon-reload in between: at one, systemd would close a socket that has no unit file any more.
     m.write(&group.file(), &text(""));
     pin(m, "leaning", 0, only(&["leaning-a.service"]));
     m.kill_and_wait("leaning-a.service");
     assert_eq!(m.property("leaning-a.socket", "LoadState"), "loaded");
-    assert_eq!(m.property("leaning-a.socket", "ActiveState"), "active");
+    assert_eq!(m.state("leaning-a.socket"), "active");
     let environment = m.sh(&format!("tr '\\0' '\\n' </proc/{}/environ", m.pid("leaning-a.service")));
     assert!(environment.lines().any(|line| line == "LISTEN_FDS=1"), "{environment}");
     unpin(m, "leaning");
@@ -227,10 +211,8 @@ fn a_pinned_process_keeps_the_socket_that_the_new_file_does_not_have(m: &Machine
 }
 
 fn a_group_that_is_rolled_back_runs_the_old_definition_again(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("undo", &numbered(1));
-    group.start();
-    group.rewrite(&format!("{}[process.more]\nexec = \"{} run\"\n", numbered(2), stand_in::PATH));
+    let group = m.start_group("undo", &numbered(1));
+    group.rewrite(&(numbered(2) + "[process.more]\nexec = \"/usr/local/bin/stand-in run\"\n"));
     m.systemctl(&["restart", "undo-a.service"]);
     pin(m, "undo", 0, Units::All);
     assert!(m.property("undo.target", "Description").contains("rolled back"));
@@ -244,7 +226,6 @@ fn a_group_that_is_rolled_back_runs_the_old_definition_again(m: &Machine) {
 }
 
 fn a_users_own_group_is_remembered_as_well(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(2001);
     let path = format!("{}/.config/copse/mine.toml", user.home());
     let directory = format!("{}/copse", user.runtime_directory());
@@ -271,9 +252,8 @@ fn a_users_own_group_is_remembered_as_well(m: &Machine) {
 /// systemd is asked for which of many directories it reads drop-ins from: a user's own, as those for all services and
 /// slices would reach every group of the machine.
 fn drop_ins_are_looked_for_where_systemd_looks(m: &Machine) {
-    stand_in::install(m);
     let user = m.user(LOOKED_AT);
-    let process = |name: &str, more: &str| format!("[process.{name}]\nexec = \"{} run\"\n{more}", stand_in::PATH);
+    let process = |name: &str, more: &str| format!("[process.{name}]\nexec = \"/usr/local/bin/stand-in run\"\n{more}");
     let group = format!("{}/.config/copse/a-b-.toml", user.home());
     user.write(&group, &format!("{}{}", process("c-d", ""), process("w-x", "instances = 2\n")));
     let units = ["a-b--c-d.service", "a-b--w-x@2.service", "a-b-.target", "app-copse-a\\x2db\\x2d.slice"];

@@ -1,7 +1,5 @@
 //! What becomes of the groups of users when the Debian package is removed, upgraded and installed again.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::machines::user::User;
@@ -13,8 +11,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(after_a_removal_a_users_running_group_goes_on_until_it_is_stopped, [V252, V257, V262]),
     situation!(a_group_that_ran_through_a_removal_is_copses_again_after_an_installation, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(60);
 
 const GROUP: &str = r#"
     failure-policy = "stop"
@@ -71,7 +67,7 @@ fn after_a_removal_a_users_running_group_goes_on_until_it_is_stopped(m: &Machine
 
     user.systemctl(&["stop", "mine.target"]);
     for unit in MEMBERS {
-        user.wait(unit, "ActiveState", "inactive", SOON);
+        user.wait_for_state(unit, "inactive");
     }
 }
 
@@ -99,8 +95,8 @@ fn a_group_that_ran_through_a_removal_is_copses_again_after_an_installation(m: &
     assert_eq!(files(&user), generated, "read anew by itself");
     assert_eq!(UNITS.map(|unit| user.property(unit, "NeedDaemonReload")), ["no"; 4]);
     for (status, of) in [
-        (machine.run(&["copse", "plan", "--exit-code", "mine"]), "the system"),
-        (user.run(&["copse", "--user", "plan", "--exit-code", "mine"]), "the user"),
+        (machine.copse(&["plan", "--exit-code", "mine"]), "the system"),
+        (user.copse(&["--user", "plan", "--exit-code", "mine"]), "the user"),
     ] {
         assert_eq!(status.status, 0, "nothing is outdated of {of}'s: {status:?}");
     }

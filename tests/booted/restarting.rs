@@ -1,11 +1,8 @@
 //! What a restart, a kill or a stop of one reaches, and whom it leaves alone.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_restart_of_the_manager_leaves_its_siblings_running),
@@ -17,8 +14,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_process_that_has_to_be_killed_takes_nobody_down),
     situation!(copses_own_units_refuse_to_be_stopped_by_hand),
 ];
-
-const SOON: Duration = Duration::from_secs(15);
 
 /// The shape that all this is about: a manager, workers after it, and a garbage collector.
 const RESOLVER: &str = r#"
@@ -43,9 +38,7 @@ fn pids(m: &Machine, group: &str) -> Vec<u32> {
 }
 
 fn a_restart_of_the_manager_leaves_its_siblings_running(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("calm", RESOLVER);
-    group.start();
+    let _group = m.start_group("calm", RESOLVER);
     let (manager, siblings) = (m.pid("calm-manager.service"), pids(m, "calm"));
     for _ in 0..8 {
         // Restarts by hand count towards the start limit, hence the reset: that is systemd's rule, not ours.
@@ -54,23 +47,19 @@ fn a_restart_of_the_manager_leaves_its_siblings_running(m: &Machine) {
         assert_eq!(pids(m, "calm"), siblings);
     }
     assert_ne!(m.pid("calm-manager.service"), manager);
-    assert_eq!(m.property("calm.target", "ActiveState"), "active");
+    assert_eq!(m.state("calm.target"), "active");
 }
 
 fn a_killed_manager_comes_back_and_leaves_its_siblings_running(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("killed", RESOLVER);
-    group.start();
+    let _group = m.start_group("killed", RESOLVER);
     let siblings = pids(m, "killed");
     m.kill_and_wait("killed-manager.service");
     assert_eq!(pids(m, "killed"), siblings);
-    assert_eq!(m.property("killed.target", "ActiveState"), "active");
+    assert_eq!(m.state("killed.target"), "active");
 }
 
 fn a_restart_of_the_target_reaches_every_process(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("reach", RESOLVER);
-    group.start();
+    let _group = m.start_group("reach", RESOLVER);
     let (manager, siblings) = (m.pid("reach-manager.service"), pids(m, "reach"));
     m.systemctl(&["restart", "reach.target"]);
     assert_ne!(m.pid("reach-manager.service"), manager);
@@ -80,13 +69,11 @@ fn a_restart_of_the_target_reaches_every_process(m: &Machine) {
 }
 
 fn a_stop_of_the_target_reaches_every_process_in_reverse_order_and_leaves_no_cgroup(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("order", RESOLVER);
-    group.start();
+    let group = m.start_group("order", RESOLVER);
     let pids = [pids(m, "order"), vec![m.pid("order-manager.service")]].concat();
     m.remove("/run/stand-ins-stopped");
     group.stop();
-    m.wait("order-manager.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("order-manager.service", "inactive");
     for pid in pids {
         assert!(!m.exists(&format!("/proc/{pid}/status")), "process {pid} is gone");
     }
@@ -98,19 +85,17 @@ fn a_stop_of_the_target_reaches_every_process_in_reverse_order_and_leaves_no_cgr
 }
 
 fn a_stop_of_the_slice_waits_until_the_last_process_is_gone(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("slice", RESOLVER);
-    group.start();
+    let _group = m.start_group("slice", RESOLVER);
     m.systemctl(&["stop", "system-copse-slice.slice"]);
-    for unit in ["slice-manager.service", "slice-worker@1.service", "slice-gc.service", "slice.target"] {
-        assert_eq!(m.property(unit, "ActiveState"), "inactive", "{unit}");
-    }
+    m.assert_state(
+        &["slice-manager.service", "slice-worker@1.service", "slice-gc.service", "slice.target"],
+        "inactive",
+    );
 }
 
 fn a_process_that_ends_badly_when_asked_to_restart_takes_nobody_down(m: &Machine) {
-    stand_in::install(m);
     for policy in ["continue", "stop"] {
-        let group = m.group(
+        let _group = m.start_group(
             "sulky",
             &format!(
                 r#"
@@ -122,20 +107,18 @@ fn a_process_that_ends_badly_when_asked_to_restart_takes_nobody_down(m: &Machine
                 "#
             ),
         );
-        group.start();
         let other = m.pid("sulky-other.service");
         m.systemctl(&["restart", "sulky-moody.service"]);
         m.systemctl(&["stop", "sulky-moody.service"]);
         settle(m, "sulky");
         assert_eq!(m.pid("sulky-other.service"), other, "{policy}");
-        assert_eq!(m.property("sulky.target", "ActiveState"), "active", "{policy}");
-        assert_eq!(m.property("copse-failed@sulky.target", "ActiveState"), "inactive", "{policy}");
+        assert_eq!(m.state("sulky.target"), "active", "{policy}");
+        assert_eq!(m.state("copse-failed@sulky.target"), "inactive", "{policy}");
     }
 }
 
 fn a_process_that_has_to_be_killed_takes_nobody_down(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "stubborn",
         r#"
         failure-policy = "stop"
@@ -147,23 +130,22 @@ fn a_process_that_has_to_be_killed_takes_nobody_down(m: &Machine) {
         exec = "/usr/local/bin/stand-in run"
         "#,
     );
-    group.start();
     let other = m.pid("stubborn-other.service");
     m.systemctl(&["restart", "stubborn-firm.service"]);
     settle(m, "stubborn");
     m.systemctl(&["stop", "stubborn-firm.service"]);
     settle(m, "stubborn");
     assert_eq!(m.pid("stubborn-other.service"), other);
-    assert_eq!(m.property("stubborn.target", "ActiveState"), "active");
+    assert_eq!(m.state("stubborn.target"), "active");
     m.systemctl(&["restart", "stubborn.target"]);
-    assert_eq!(m.property("stubborn-firm.service", "ActiveState"), "active");
+    assert_eq!(m.state("stubborn-firm.service"), "active");
 }
 
 /// Until the judgement on a failed process is over: the checker is started by the failure itself, so it has a job
 /// or runs by the time systemctl returns.
 fn settle(m: &Machine, group: &str) {
     let pattern = format!("copse-gave-up@{group}-*");
-    m.wait_until("nobody is being judged", SOON, || {
+    m.wait_until("nobody is being judged", || {
         let jobs = m.ok(&["systemctl", "list-jobs", "--no-legend", "--plain", "--full"]);
         let running = m.ok(&["systemctl", "list-units", "--no-legend", "--plain", "--state=activating", &pattern]);
         !jobs.contains(&format!("copse-gave-up@{group}")) && running.is_empty()
@@ -171,12 +153,10 @@ fn settle(m: &Machine, group: &str) {
 }
 
 fn copses_own_units_refuse_to_be_stopped_by_hand(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "firm",
         "runtime-directory = \"firm\"\n[setup.prepare]\nexec = \"/bin/true\"\n[process.p]\nexec = \"/usr/local/bin/stand-in run\"\n",
     );
-    group.start();
     let pid = m.pid("firm-p.service");
     for unit in ["copse-ready@firm.service", "copse-directories@firm.service", "firm-prepare.service"] {
         for verb in ["stop", "restart"] {

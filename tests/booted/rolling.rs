@@ -1,10 +1,9 @@
 //! `copse restart`: instance by instance, each one proved before the next.
 
-use crate::asking::{GROUP, SOON, WORKERS, copse, expect, pids, times};
+use crate::asking::{GROUP, WORKERS, pids, times};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_restart_goes_one_instance_after_the_other_in_the_order_of_after),
@@ -18,12 +17,10 @@ pub const SITUATIONS: &[Situation] = &[
 ];
 
 fn a_restart_goes_one_instance_after_the_other_in_the_order_of_after(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("turns", GROUP);
-    group.start();
+    let _group = m.start_group("turns", GROUP);
     let all = ["manager", "worker@1", "worker@2", "worker@3"];
     let before = pids(m, "turns", &all);
-    expect(&copse(m, &["restart", "turns"]), 0, &["restart", "worker@2  ready"]);
+    m.copse(&["restart", "turns"]).expect(0, &["restart", "worker@2  ready"]);
     assert!(pids(m, "turns", &all).iter().zip(&before).all(|(now, before)| now != before));
     let mut ready = 0;
     for process in all {
@@ -31,27 +28,25 @@ fn a_restart_goes_one_instance_after_the_other_in_the_order_of_after(m: &Machine
         assert!(started > ready, "{process} was started before the one before it was ready");
         ready = active;
     }
-    assert_eq!(m.property("turns-loader.service", "ActiveState"), "inactive", "nobody asked for it");
+    assert_eq!(m.state("turns-loader.service"), "inactive", "nobody asked for it");
     for _ in 0..3 {
         // Restarts by hand count towards the start limit, which is 2 here.
-        expect(&copse(m, &["restart", "turns/worker@2"]), 0, &["worker@2  ready"]);
+        m.copse(&["restart", "turns/worker@2"]).expect(0, &["worker@2  ready"]);
     }
-    let output = copse(m, &["restart", "--json", "turns/manager"]);
+    let output = m.copse(&["restart", "--json", "turns/manager"]);
     assert!(output.stdout.contains(r#""changed":true"#) && output.stdout.contains(r#""result":"ready""#), "{output:?}");
 }
 
 fn a_restart_stops_at_the_first_instance_that_does_not_get_ready(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("falter", GROUP);
-    group.start();
+    let _group = m.start_group("falter", GROUP);
     let before = pids(m, "falter", &["worker@2", "worker@3"]);
     m.write("/run/bad-worker", "");
-    let output = copse(m, &["restart", "falter/worker"]);
+    let output = m.copse(&["restart", "falter/worker"]);
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  failed: exit status 1", "  worker@1: it is bad\n"]);
+    output.expect(1, &["worker@1  failed: exit status 1", "  worker@1: it is bad\n"]);
     assert_eq!(pids(m, "falter", &["worker@2", "worker@3"]), before);
     // The next one begins with who is down.
-    expect(&copse(m, &["restart", "falter/worker"]), 0, &["worker@1  ready"]);
+    m.copse(&["restart", "falter/worker"]).expect(0, &["worker@1  ready"]);
     let started = |process: &str| times(m, &format!("falter-{process}.service")).0;
     assert!(started("worker@1") < started("worker@2"));
 }
@@ -60,15 +55,15 @@ fn a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named
     stand_in::install(m);
     let group = m.group("rest", GROUP);
     group.start();
-    expect(&copse(m, &["stop", "rest/worker@2"]), 0, &["stop     worker@2  stopped"]);
+    m.copse(&["stop", "rest/worker@2"]).expect(0, &["stop     worker@2  stopped"]);
     let said = "rest/worker@2 is inactive, not restarted; `copse start rest/worker@2` starts it";
-    expect(&copse(m, &["restart", "rest"]), 0, &[said]);
-    expect(&copse(m, &["restart", "rest/worker"]), 0, &[said]);
-    assert_eq!(m.property("rest-worker@2.service", "ActiveState"), "inactive");
-    expect(&copse(m, &["restart", "rest/worker@2"]), 0, &["worker@2  ready"]);
+    m.copse(&["restart", "rest"]).expect(0, &[said]);
+    m.copse(&["restart", "rest/worker"]).expect(0, &[said]);
+    assert_eq!(m.state("rest-worker@2.service"), "inactive");
+    m.copse(&["restart", "rest/worker@2"]).expect(0, &["worker@2  ready"]);
     group.stop();
-    m.wait("rest-manager.service", "ActiveState", "inactive", SOON);
-    expect(&copse(m, &["restart", "rest"]), 0, &["rest is not active, starting it", "start    worker@2  ready"]);
+    m.wait_for_state("rest-manager.service", "inactive");
+    m.copse(&["restart", "rest"]).expect(0, &["rest is not active, starting it", "start    worker@2  ready"]);
 }
 
 const SETTLING: &str = r#"
@@ -83,46 +78,40 @@ const SETTLING: &str = r#"
 "#;
 
 fn a_restart_waits_until_each_instance_is_settled(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("settle", &SETTLING.replace("SPAN", "60s"));
-    group.start();
+    let _group = m.start_group("settle", &SETTLING.replace("SPAN", "60s"));
     let before = m.pid("settle-node@2.service");
     let restart = m.spawn(&["copse", "restart", "settle"]);
-    m.wait("copse-settled-settle-node@1.service", "ActiveState", "activating", SOON);
-    m.wait_until("it says what it waits for", SOON, || {
+    m.wait_for_state("copse-settled-settle-node@1.service", "activating");
+    m.wait_until("it says what it waits for", || {
         m.property("copse-settled-settle-node@1.service", "StatusText").contains("/bin/sh")
     });
     assert_eq!(m.pid("settle-node@2.service"), before, "the first isn't settled");
     m.write("/run/settled-1", "9300:u2001");
-    m.wait("copse-settled-settle-node@2.service", "ActiveState", "activating", SOON);
+    m.wait_for_state("copse-settled-settle-node@2.service", "activating");
     assert_ne!(m.pid("settle-node@2.service"), before);
     m.write("/run/settled-2", "9301:u2001");
-    let output = restart.finish(SOON);
+    let output = restart.finish();
     m.remove("/run/settled-1");
     m.remove("/run/settled-2");
-    expect(&output, 0, &["node@1  ready", "node@2  ready"]);
+    output.expect(0, &["node@1  ready", "node@2  ready"]);
 }
 
 fn an_instance_that_never_settles_ends_the_restart(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("unsettled", &SETTLING.replace("SPAN", "1s"));
-    group.start();
+    let group = m.start_group("unsettled", &SETTLING.replace("SPAN", "1s"));
     let before = m.pid("unsettled-node@2.service");
-    expect(&copse(m, &["restart", "unsettled"]), 1, &["node@1  ready, but not settled: ", "/bin/sh"]);
+    m.copse(&["restart", "unsettled"]).expect(1, &["node@1  ready, but not settled: ", "/bin/sh"]);
     assert_eq!(m.pid("unsettled-node@2.service"), before);
     // One that dies meanwhile isn't waited for.
     group.rewrite(&SETTLING.replace("SPAN", "1h"));
     let restart = m.spawn(&["copse", "restart", "unsettled"]);
-    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "activating", SOON);
+    m.wait_for_state("copse-settled-unsettled-node@1.service", "activating");
     m.systemctl(&["stop", "unsettled-node@1.service"]);
-    expect(&restart.finish(SOON), 1, &["node@1  became ready, and then was"]);
-    m.wait("copse-settled-unsettled-node@1.service", "ActiveState", "inactive", SOON);
+    restart.finish().expect(1, &["node@1  became ready, and then was"]);
+    m.wait_for_state("copse-settled-unsettled-node@1.service", "inactive");
 }
 
 fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("bird", GROUP);
-    group.start();
+    let _group = m.start_group("bird", GROUP);
     let before = pids(m, "bird", &["worker@2", "worker@3"]);
     let first = m.pid("bird-worker@1.service");
     let restart = m.spawn(&["copse", "restart", "--canary=1h", "bird/worker"]);
@@ -130,36 +119,32 @@ fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
     // It is killed, and repaired by systemd: that is no good sign either.
     m.write("/run/bad-worker", "");
     m.systemctl(&["kill", "--signal=KILL", "bird-worker@1.service"]);
-    let output = restart.finish(SOON);
+    let output = restart.finish();
     m.remove("/run/bad-worker");
-    expect(&output, 1, &["worker@1  became ready, and then was"]);
+    output.expect(1, &["worker@1  became ready, and then was"]);
     assert_eq!(pids(m, "bird", &["worker@2", "worker@3"]), before);
-    expect(&copse(m, &["restart", "--canary=300ms", "--pause=100ms", "bird/worker"]), 0, &["worker@3  ready"]);
+    m.copse(&["restart", "--canary=300ms", "--pause=100ms", "bird/worker"]).expect(0, &["worker@3  ready"]);
 }
 
 fn half_of_the_instances_at_once(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("half", &GROUP.replace("instances = 3", "instances = 4"));
-    group.start();
-    expect(&copse(m, &["restart", "--max-unavailable=50%", "half/worker"]), 0, &["worker@4  ready"]);
+    let _group = m.start_group("half", &GROUP.replace("instances = 3", "instances = 4"));
+    m.copse(&["restart", "--max-unavailable=50%", "half/worker"]).expect(0, &["worker@4  ready"]);
     let of = |number: u32| times(m, &format!("half-worker@{number}.service"));
     let ((one, one_ready), (two, two_ready), (three, _)) = (of(1), of(2), of(3));
     assert!(one < two_ready && two < one_ready, "the first two were restarted together");
     assert!(three > one_ready && three > two_ready, "and the others after them");
-    expect(&copse(m, &["restart", "--max-unavailable=0", "half"]), 2, &["a number of instances, or a percentage"]);
+    m.copse(&["restart", "--max-unavailable=0", "half"]).expect(2, &["a number of instances, or a percentage"]);
 }
 
 fn an_interrupted_restart_finishes_the_instance_it_is_at(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"notify\", \"1\""));
-    group.start();
+    let _group = m.start_group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"notify\", \"1\""));
     let before = pids(m, "break", &WORKERS);
     let mut restart = m.spawn(&["sh", "-c", "echo $$ > /run/restart-pid; exec copse restart break/worker"]);
-    m.wait("break-worker@1.service", "ActiveState", "activating", SOON);
+    m.wait_for_state("break-worker@1.service", "activating");
     // A terminal that is gone is no reason to stop; the second signal asks for it.
     m.sh("kill -HUP $(cat /run/restart-pid); kill -INT $(cat /run/restart-pid)");
     assert!(restart.runs());
-    expect(&restart.finish(SOON), 1, &["worker@1  ready", "interrupted"]);
+    restart.finish().expect(1, &["worker@1  ready", "interrupted"]);
     let now = pids(m, "break", &WORKERS);
     assert_ne!(now[0], before[0]);
     assert_eq!(now[1..], before[1..]);

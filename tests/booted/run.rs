@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::machines::machine::Machine;
-use crate::machines::scope::{Scope, Spawned};
+use crate::machines::scope::{LIMIT, Scope, Spawned};
 use crate::situation::{Situation, situation};
 
 pub mod ending;
@@ -19,8 +19,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_formation_and_a_port_are_foreman_s),
     situation!(what_cannot_be_run_is_said_and_leaves_nothing),
 ];
-
-const SOON: Duration = Duration::from_secs(30);
 
 /// Real programs: a web server and a database.
 const PROCFILE: &str = "\
@@ -52,7 +50,7 @@ impl<'m, S: Scope> Run<'m, S> {
         let mut spawned = scope.spawn(words);
         let mut group = String::new();
         let said = |spawned: &Spawned| format!("{}\n{}", spawned.stdout(), spawned.stderr());
-        scope.wait_until(&format!("{words:?} begins"), SOON, || {
+        scope.wait_until(&format!("{words:?} begins"), || {
             let text = spawned.stdout();
             let first = text.lines().next().unwrap_or_default().split_whitespace().nth(1).unwrap_or_default();
             group = first.to_owned();
@@ -74,7 +72,7 @@ impl<'m, S: Scope> Run<'m, S> {
         let began = std::time::Instant::now();
         while !holds(&self.spawned.stdout()) {
             let said = || format!("{}{}", self.spawned.stdout(), self.spawned.stderr());
-            assert!(began.elapsed() < SOON, "`{what}` isn't shown:\n{}", said());
+            assert!(began.elapsed() < LIMIT, "`{what}` isn't shown:\n{}", said());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -98,7 +96,7 @@ impl<'m, S: Scope> Run<'m, S> {
     /// Waits for its end; gives the exit status and all that was shown.
     #[track_caller]
     fn end(self) -> (i32, String) {
-        let output = self.spawned.finish(SOON);
+        let output = self.spawned.finish();
         (output.status, output.stdout + &output.stderr)
     }
 }
@@ -114,7 +112,7 @@ fn state(scope: &impl Scope) -> String {
 /// Waits until nothing is left of a run: no unit, no file, no process.
 #[track_caller]
 fn leaves_nothing(scope: &impl Scope, group: &str) {
-    scope.wait_until(&format!("nothing is left of {group}"), SOON, || left(scope, group).is_empty());
+    scope.wait_until(&format!("nothing is left of {group}"), || left(scope, group).is_empty());
 }
 
 /// What is left of a run.
@@ -144,7 +142,7 @@ fn all_left(scope: &impl Scope, group: &str) {
 #[track_caller]
 fn serves(m: &Machine, port: u16) {
     let fetch = format!("import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/').status)");
-    m.wait_until(&format!("port {port} serves"), SOON, || m.run(&["python3", "-c", &fetch]).stdout == "200\n");
+    m.wait_until(&format!("port {port} serves"), || m.run(&["python3", "-c", &fetch]).stdout == "200\n");
 }
 
 fn a_procfile_runs_in_front_until_ctrl_c_and_leaves_nothing(m: &Machine) {
@@ -165,7 +163,7 @@ fn a_procfile_runs_in_front_until_ctrl_c_and_leaves_nothing(m: &Machine) {
         assert!(!shell || m.version().number() < 250, "{process} runs below a shell");
     }
     // It is a group like any other.
-    let status = m.run(&["copse", "status", &run.group]);
+    let status = m.copse(&["status", &run.group]);
     assert_eq!(status.status, 0, "{}{}", status.stdout, status.stderr);
     let group = run.group.clone();
     run.signal("INT");
@@ -297,8 +295,7 @@ fn a_group_file_is_run_with_its_steps_sockets_and_readiness(m: &Machine) {
 
 fn an_installed_group_of_the_same_name_goes_on_beside_a_run(m: &Machine) {
     let toml = "[process.web]\nexec = \"/bin/sleep infinity\"\n";
-    let installed = m.group("twin", toml);
-    installed.start();
+    let installed = m.start_group("twin", toml);
     let pid = m.pid("twin-web.service");
     let run = Run::ready(m, &["copse", "run", &installed.file()]);
     assert_ne!(m.pid(&run.unit("-web.service")), pid);
@@ -311,7 +308,7 @@ fn an_installed_group_of_the_same_name_goes_on_beside_a_run(m: &Machine) {
     // One that would empty the other's runtime directory isn't begun.
     m.write("/srv/twin.toml", &format!("{toml}runtime-directory = \"twin\"\n"));
     m.ok(&["mkdir", "-p", "/run/twin"]);
-    let refused = m.run(&["copse", "run", "/srv/twin.toml"]);
+    let refused = m.copse(&["run", "/srv/twin.toml"]);
     assert_eq!(refused.status, 1, "{}", refused.stderr);
     assert!(refused.stderr.contains("/run/twin already exists"), "{}", refused.stderr);
     m.remove("/run/twin");

@@ -1,12 +1,9 @@
 //! Day to day: more instances, a process on hold, the freezer, a setup step once more.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
-use crate::machines::scope::{Output, Scope};
+use crate::machines::scope::Scope;
 use crate::machines::version::Version;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(more_and_fewer_instances_and_the_others_are_not_touched),
@@ -23,8 +20,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(who_may_not_changes_nothing),
 ];
 
-const SOON: Duration = Duration::from_secs(30);
-
 const GROUP: &str = r#"
     [setup.step]
     shell = "echo x >>/run/step-ran"
@@ -39,24 +34,17 @@ const GROUP: &str = r#"
     instances = 2
 "#;
 
-#[track_caller]
-fn said(output: &Output, status: i32, text: &str) {
-    assert!(output.status == status && format!("{}{}", output.stdout, output.stderr).contains(text), "{output:?}");
-}
-
 fn states<const N: usize>(m: &Machine, units: [&str; N]) -> [String; N] {
-    units.map(|unit| m.property(unit, "ActiveState"))
+    units.map(|unit| m.state(unit))
 }
 
 fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("wide", GROUP);
-    group.start();
+    let _group = m.start_group("wide", GROUP);
     let all = || ["wide-db.service", "wide-web@1.service"].map(|unit| m.pid(unit));
     let pids = all();
     m.systemctl(&["stop", "wide-web@2.service"]);
-    let output = m.run(&["copse", "scale", "wide/web", "4"]);
-    said(&output, 0, "wide/web: 4 instances until the next boot\n");
+    let output = m.copse(&["scale", "wide/web", "4"]);
+    output.expect(0, &["wide/web: 4 instances until the next boot\n"]);
     let [two, three, four] = states(m, ["wide-web@2.service", "wide-web@3.service", "wide-web@4.service"]);
     // What an administrator stopped stays stopped.
     assert_eq!([two.as_str(), &three, &four], ["inactive", "active", "active"]);
@@ -64,14 +52,14 @@ fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
     let drop_in = "/run/copse/wide.toml.d/95-scale-web.toml";
     assert_eq!(m.read(drop_in), "# Written by `copse scale wide/web 4`.\n[process.web]\ninstances = 4\n");
     let four = m.pid("wide-web@4.service");
-    said(&m.run(&["copse", "scale", "--json", "wide/web", "1"]), 0, "\"instances\":1");
+    m.copse(&["scale", "--json", "wide/web", "1"]).expect(0, &["\"instances\":1"]);
     assert_eq!(states(m, ["wide-web@3.service", "wide-web@4.service"]), ["inactive", "inactive"]);
     assert!(!m.exists(&format!("/proc/{four}")));
     assert_eq!(all(), pids);
     // The group is ready with what it has now.
     said(&m.run(&["copse", "status", "wide"]), 0, "wide   active");
     said(&m.run(&["copse", "scale", "wide/web", "0"]), 0, "wide/web: 0 instances until the next boot\n");
-    assert_eq!(m.property("wide-web@1.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("wide-web@1.service"), "inactive");
     said(&m.run(&["copse", "scale", "--reset", "wide/web"]), 0, "wide/web: 2 instances, as in the group file\n");
     assert_eq!(states(m, ["wide-web@1.service", "wide-web@2.service"]), ["active", "active"]);
     assert!(!m.exists("/run/copse/wide.toml.d"));
@@ -79,27 +67,21 @@ fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
 }
 
 fn a_scale_that_lasts_and_one_until_the_next_boot(m: &Machine) {
-    stand_in::install(m);
     let _group = m.group("wide", GROUP);
-    said(&m.run(&["copse", "scale", "wide/web", "3"]), 0, "the group is stopped");
-    assert_eq!(m.property("wide-web@3.service", "ActiveState"), "inactive");
-    said(
-        &m.run(&["copse", "scale", "--permanent", "wide/web", "1"]),
-        0,
-        "wide/web: 1 instance; the group is stopped\n",
-    );
+    m.copse(&["scale", "wide/web", "3"]).expect(0, &["the group is stopped"]);
+    assert_eq!(m.state("wide-web@3.service"), "inactive");
+    m.copse(&["scale", "--permanent", "wide/web", "1"]).expect(0, &["wide/web: 1 instance; the group is stopped\n"]);
     // It counts now as well.
     assert!(!m.exists("/run/copse/wide.toml.d"));
     m.systemctl(&["start", "wide.target"]);
     assert_eq!(states(m, ["wide-web@1.service", "wide-web@2.service"]), ["active", "inactive"]);
-    said(&m.run(&["copse", "scale", "wide/web", "2"]), 0, "2 instances");
-    assert_eq!(m.property("wide-web@2.service", "ActiveState"), "active");
+    m.copse(&["scale", "wide/web", "2"]).expect(0, &["2 instances"]);
+    assert_eq!(m.state("wide-web@2.service"), "active");
     m.remove("/run/copse/wide.toml.d");
     m.remove("/etc/copse/wide.toml.d");
 }
 
 fn what_cannot_be_scaled_changes_nothing(m: &Machine) {
-    stand_in::install(m);
     let group = m.group("wide", &format!("{GROUP}\n[process.named]\nexec = \"/bin/true\"\ninstances = [\"a\"]\n"));
     m.write("/etc/copse/wide.toml.d/99-mine.toml", "[process.web]\ninstances = 2\n");
     m.reload();
@@ -114,18 +96,16 @@ fn what_cannot_be_scaled_changes_nothing(m: &Machine) {
         ("wide/web", "3", 1, "not changed: `/etc/copse/wide.toml.d/99-mine.toml` sets `instances` of wide/web"),
         ("wide/web", "-1", 2, "unexpected argument"),
     ] {
-        said(&m.run(&["copse", "scale", name, count]), status, text);
+        m.copse(&["scale", name, count]).expect(status, &[text]);
         assert!(!m.exists("/run/copse/wide.toml.d"), "{name} {count}");
     }
     drop(group);
 }
 
 fn instances_with_sockets_of_their_own_go_with_them(m: &Machine) {
-    stand_in::install(m);
     let listen =
         "[process.api]\nexec = \"/bin/sleep infinity\"\ninstances = 2\nlisten = \"unix:/run/api-{instance}\"\n";
-    let group = m.group("wide", listen);
-    group.start();
+    let _group = m.start_group("wide", listen);
     let pid = m.pid("wide-api@1.service");
     m.ok(&["copse", "scale", "wide/api", "3"]);
     assert_eq!(states(m, ["wide-api@3.socket", "wide-api@3.service"]), ["active", "active"]);
@@ -139,14 +119,12 @@ fn instances_with_sockets_of_their_own_go_with_them(m: &Machine) {
 }
 
 fn a_held_process_stays_stopped_while_its_group_starts(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("wide", GROUP);
-    group.start();
+    let _group = m.start_group("wide", GROUP);
     let web = m.pid("wide-web@1.service");
-    said(&m.run(&["copse", "hold", "wide/db"]), 0, "wide/db is held until the next boot, or `copse release wide/db`\n");
-    assert_eq!((m.property("wide-db.service", "ActiveState").as_str(), m.pid("wide-web@1.service")), ("inactive", web));
-    let output = m.run(&["copse", "status", "wide"]);
-    said(&output, 0, "wide   active");
+    m.copse(&["hold", "wide/db"]).expect(0, &["wide/db is held until the next boot, or `copse release wide/db`\n"]);
+    assert_eq!((m.state("wide-db.service").as_str(), m.pid("wide-web@1.service")), ("inactive", web));
+    let output = m.copse(&["status", "wide"]);
+    output.expect(0, &["wide   active"]);
     assert!(output.stdout.lines().any(|line| line.contains("db") && line.contains("inactive, held")), "{output:?}");
     assert!(output.stdout.contains("/run/copse/wide.toml.d/95-hold-db.toml"), "{output:?}");
     // The group's start: setup is done, who is after it doesn't wait, it stays.
@@ -162,9 +140,8 @@ fn a_held_process_stays_stopped_while_its_group_starts(m: &Machine) {
 }
 
 fn a_held_process_is_released(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("wide", &format!("{GROUP}\n[process.job]\nexec = \"/bin/true\"\non-calendar = \"yearly\"\n"));
-    group.start();
+    let group =
+        m.start_group("wide", &format!("{GROUP}\n[process.job]\nexec = \"/bin/true\"\non-calendar = \"yearly\"\n"));
     let db = m.pid("wide-db.service");
     m.ok(&["copse", "hold", "--permanent", "wide/web", "wide/job"]);
     let units = ["wide-web@1.service", "wide-web@2.service", "wide-job.timer"];
@@ -181,32 +158,30 @@ fn a_held_process_is_released(m: &Machine) {
 }
 
 fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
-    stand_in::install(m);
     let counting = "shell = \"while :; do echo x >>/run/count; sleep 0.05; done\"";
-    let group = m.group(
+    let group = m.start_group(
         "cold",
         &format!("[process.count]\n{counting}\n[process.done]\nexec = \"/bin/true\"\nready = \"oneshot\"\n"),
     );
-    group.start();
     let length = || m.ok(&["stat", "-c", "%s", "/run/count"]).parse::<u64>().expect("a number");
     let pid = m.pid("cold-count.service");
-    said(&m.run(&["copse", "freeze", "cold"]), 0, "freeze   count");
+    m.copse(&["freeze", "cold"]).expect(0, &["freeze   count"]);
     assert_eq!(m.property("cold-count.service", "FreezerState"), "frozen");
-    said(&m.run(&["copse", "status", "cold"]), 0, "active, frozen");
+    m.copse(&["status", "cold"]).expect(0, &["active, frozen"]);
     // Its processes can't run; what another process sees doesn't change any more.
     let before = length();
     m.ok(&["sleep", "0.3"]);
     assert_eq!(length(), before);
     // Twice is the same.
-    said(&m.run(&["copse", "freeze", "cold/count"]), 0, "frozen");
+    m.copse(&["freeze", "cold/count"]).expect(0, &["frozen"]);
     // What the manual says of stopping; 247 and 252 thaw it themselves. `copse stop` does that: see below.
     if matches!(m.version(), Version::V257 | Version::V262) {
         assert_eq!(m.try_systemctl(&["stop", "cold-count.service"]).status, 1);
         assert_eq!(m.pid("cold-count.service"), pid);
     }
-    said(&m.run(&["copse", "thaw", "cold"]), 0, "thaw     count");
+    m.copse(&["thaw", "cold"]).expect(0, &["thaw     count"]);
     assert_eq!(m.property("cold-count.service", "FreezerState"), "running");
-    m.wait_until("it goes on", SOON, || length() > before);
+    m.wait_until("it goes on", || length() > before);
     assert_eq!(m.pid("cold-count.service"), pid);
     group.stop();
     said(&m.run(&["copse", "freeze", "cold"]), 3, "`cold` has no running process");
@@ -214,16 +189,14 @@ fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
 }
 
 fn a_setup_step_runs_again_when_forced(m: &Machine) {
-    stand_in::install(m);
     m.ok(&["rm", "-rf", "/var/lib/copse/setup/wide", "/run/step-ran"]);
-    let group = m.group("wide", GROUP);
-    group.start();
+    let group = m.start_group("wide", GROUP);
     let pids = ["wide-db.service", "wide-web@1.service"].map(|unit| m.pid(unit));
     let runs = || m.read("/run/step-ran").lines().count();
     assert_eq!(runs(), 1);
-    said(&m.run(&["copse", "setup", "wide/step"]), 0, "step");
+    m.copse(&["setup", "wide/step"]).expect(0, &["step"]);
     assert_eq!(runs(), 1);
-    said(&m.run(&["copse", "setup", "--force", "wide/step"]), 0, "step");
+    m.copse(&["setup", "--force", "wide/step"]).expect(0, &["step"]);
     assert_eq!(runs(), 2);
     let value: serde_json::Value =
         serde_json::from_str(&m.ok(&["copse", "setup", "--json", "--force", "wide-step.service"])).expect("an object");
@@ -234,11 +207,11 @@ fn a_setup_step_runs_again_when_forced(m: &Machine) {
         ("wide", 2, "name a setup step: `wide/step`"),
         ("wide/stp", 4, "group `wide` has no process `stp`"),
     ] {
-        said(&m.run(&["copse", "setup", name]), status, text);
+        m.copse(&["setup", name]).expect(status, &[text]);
     }
     // One that fails says so, and restarts nobody.
     group.rewrite(&GROUP.replace("echo x >>/run/step-ran", "exit 3"));
-    said(&m.run(&["copse", "setup", "wide/step"]), 1, "step");
+    m.copse(&["setup", "wide/step"]).expect(1, &["step"]);
     assert_eq!(["wide-db.service", "wide-web@1.service"].map(|unit| m.pid(unit)), pids);
     m.ok(&["rm", "-rf", "/var/lib/copse/setup/wide", "/run/step-ran"]);
 }
@@ -263,7 +236,7 @@ fn the_files_and_units_of_a_group(m: &Machine) {
     assert!(shown.contains("wide-db.service") && !shown.contains("generator/wide-web"), "{shown}");
     let shown = m.ok(&["copse", "cat", "wide-web@2"]);
     assert!(shown.contains("generator/wide-web@.service") && shown.contains("OOMScoreAdjust=5"), "{shown}");
-    said(&m.run(&["copse", "cat", "wide/other"]), 4, "group `wide` has no process `other`");
+    m.copse(&["cat", "wide/other"]).expect(4, &["group `wide` has no process `other`"]);
     m.write("/etc/copse/wide.toml.d/50-local.toml", "[process.db\n");
     m.reload();
     assert!(m.ok(&["copse", "cat", "wide"]).contains("# /etc/copse/wide.toml.d/50-local.toml\n[process.db\n"));
@@ -272,9 +245,7 @@ fn the_files_and_units_of_a_group(m: &Machine) {
 }
 
 fn who_may_not_changes_nothing(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("wide", GROUP);
-    group.start();
+    let _group = m.start_group("wide", GROUP);
     let user = m.user(2001);
     let units = ["wide-db.service", "wide-web@1.service", "wide-web@2.service"];
     let pids = units.map(|unit| m.pid(unit));
@@ -286,7 +257,7 @@ fn who_may_not_changes_nothing(m: &Machine) {
         &["setup", "wide/step"],
         &["setup", "--force", "wide/step"],
     ] {
-        let output = user.run(&[&["copse"], words].concat());
+        let output = user.copse(words);
         assert_eq!(output.status, 77, "{words:?} {output:?}");
         let mut lines = output.stderr.lines();
         let message = lines.next().is_some_and(|line| line.starts_with("copse: "));
@@ -305,17 +276,16 @@ fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine
              [process.other]\nexec = \"/bin/sleep infinity\"\n"
         )
     };
-    let group = m.group("ice", &file(1));
-    group.start();
+    let group = m.start_group("ice", &file(1));
     let freeze = || m.ok(&["systemctl", "freeze", "ice-w@2.service"]);
-    let is_down = || assert_eq!(m.property("ice-w@2.service", "ActiveState"), "inactive");
+    let is_down = || assert_eq!(m.state("ice-w@2.service"), "inactive");
     const SAID: &str = "w@2 is frozen, thawing it first";
     freeze();
-    said(&m.run(&["copse", "stop", "ice/w@2"]), 0, SAID);
+    m.copse(&["stop", "ice/w@2"]).expect(0, &[SAID]);
     is_down();
-    said(&m.run(&["copse", "start", "ice/w@2"]), 0, "ready");
+    m.copse(&["start", "ice/w@2"]).expect(0, &["ready"]);
     freeze();
-    said(&m.run(&["copse", "restart", "ice"]), 0, SAID);
+    m.copse(&["restart", "ice"]).expect(0, &[SAID]);
     assert_eq!(m.property("ice-w@2.service", "FreezerState"), "running");
     freeze();
     m.write(&group.file(), &file(2));
@@ -326,25 +296,24 @@ fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine
     // One that dies frozen could never be started again (257, 262).
     let pid = m.pid("ice-w@2.service");
     freeze();
-    said(&m.run(&["copse", "kill", "-s", "KILL", "ice/w@2"]), 0, SAID);
+    m.copse(&["kill", "-s", "KILL", "ice/w@2"]).expect(0, &[SAID]);
     m.wait_for_another("ice-w@2.service", pid);
     freeze();
-    said(&m.run(&["copse", "stop", "ice"]), 0, SAID);
+    m.copse(&["stop", "ice"]).expect(0, &[SAID]);
     is_down();
-    assert_eq!(m.property("ice.target", "ActiveState"), "inactive");
+    assert_eq!(m.state("ice.target"), "inactive");
 }
 
 fn what_is_frozen_with_its_slice_is_left_alone_with_the_reason(m: &Machine) {
-    let group = m.group("floe", "[process.w]\nexec = \"/bin/sleep infinity\"\n");
-    group.start();
+    let _group = m.start_group("floe", "[process.w]\nexec = \"/bin/sleep infinity\"\n");
     let pid = m.pid("floe-w.service");
     m.ok(&["systemctl", "freeze", "system-copse-floe.slice"]);
-    said(&m.run(&["copse", "status", "floe"]), 0, "active, frozen");
+    m.copse(&["status", "floe"]).expect(0, &["active, frozen"]);
     for verb in ["stop", "restart", "thaw"] {
-        let output = m.run(&["copse", verb, "floe"]);
-        said(&output, 1, "frozen together with its slice: `systemctl thaw system-copse-floe.slice` first");
+        let output = m.copse(&[verb, "floe"]);
+        output.expect(1, &["frozen together with its slice: `systemctl thaw system-copse-floe.slice` first"]);
         assert_eq!(m.pid("floe-w.service"), pid);
     }
     m.ok(&["systemctl", "thaw", "system-copse-floe.slice"]);
-    said(&m.run(&["copse", "restart", "floe"]), 0, "ready");
+    m.copse(&["restart", "floe"]).expect(0, &["ready"]);
 }

@@ -1,11 +1,8 @@
 //! Setup steps: what they gate, when they run again, and that running again restarts nobody.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(setup_steps_end_before_any_process_begins),
@@ -19,12 +16,9 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_manual_process_is_not_started_with_the_group),
 ];
 
-const SOON: Duration = Duration::from_secs(15);
-
 fn setup_steps_end_before_any_process_begins(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/setup-order");
-    let group = m.group(
+    let _group = m.start_group(
         "prepared",
         r#"
         [setup.first]
@@ -37,13 +31,11 @@ fn setup_steps_end_before_any_process_begins(m: &Machine) {
         ready = { file = "/run/setup-order" }
         "#,
     );
-    group.start();
-    m.wait_until("the process has written", SOON, || m.read("/run/setup-order").contains("process"));
+    m.wait_until("the process has written", || m.read("/run/setup-order").contains("process"));
     assert_eq!(m.read("/run/setup-order"), "first\nsecond\nprocess\n");
 }
 
 fn a_failed_setup_step_stops_the_start_visibly(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/setup-ok");
     m.remove("/run/setup-process");
     let group = m.group(
@@ -55,22 +47,20 @@ fn a_failed_setup_step_stops_the_start_visibly(m: &Machine) {
         exec = "/usr/local/bin/stand-in write /run/setup-process ran"
         "#,
     );
-    let output = m.run(&["systemctl", "start", &group.target()]);
-    assert_eq!(output.status, 1, "{output:?}");
-    assert_eq!(m.property("unprepared-check.service", "ActiveState"), "failed");
-    assert_eq!(m.property("unprepared-p.service", "ActiveState"), "inactive");
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    group.fails_to_start();
+    assert_eq!(m.state("unprepared-check.service"), "failed");
+    assert_eq!(m.state("unprepared-p.service"), "inactive");
+    let failed = m.failed();
     assert!(failed.contains("unprepared-check.service"), "{failed}");
     // The process alone is gated, too.
     assert_ne!(m.run(&["systemctl", "start", "unprepared-p.service"]).status, 0);
     assert!(!m.exists("/run/setup-process"));
     m.write("/run/setup-ok", "");
     group.start();
-    m.wait_until("the process ran", SOON, || m.exists("/run/setup-process"));
+    m.wait_until("the process ran", || m.exists("/run/setup-process"));
 }
 
 fn a_setup_step_with_unchanged_inputs_is_not_run_again(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/setup-runs");
     m.write("/run/setup-input", "one");
     let group = m.group(
@@ -109,9 +99,8 @@ fn a_setup_step_with_unchanged_inputs_is_not_run_again(m: &Machine) {
 }
 
 fn a_setup_step_after_a_process_runs_when_that_is_ready(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/migrate-order");
-    let group = m.group(
+    let _group = m.start_group(
         "migrating",
         r#"
         [process.database]
@@ -127,8 +116,7 @@ fn a_setup_step_after_a_process_runs_when_that_is_ready(m: &Machine) {
         exec = "/usr/local/bin/stand-in run"
         "#,
     );
-    group.start();
-    m.wait_until("the web process has written", SOON, || m.read("/run/migrate-order").contains("web"));
+    m.wait_until("the web process has written", || m.read("/run/migrate-order").contains("web"));
     assert_eq!(m.read("/run/migrate-order"), "database\nmigrate\nweb\n");
     let database = m.pid("migrating-database.service");
     m.systemctl(&["restart", "migrating-web.service"]);
@@ -137,9 +125,8 @@ fn a_setup_step_after_a_process_runs_when_that_is_ready(m: &Machine) {
 }
 
 fn running_a_setup_step_again_restarts_nobody(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/rerun");
-    let group = m.group(
+    let _group = m.start_group(
         "rerun",
         r#"
         [setup.step]
@@ -148,7 +135,6 @@ fn running_a_setup_step_again_restarts_nobody(m: &Machine) {
         exec = "/usr/local/bin/stand-in run"
         "#,
     );
-    group.start();
     let pid = m.pid("rerun-p.service");
     m.systemctl(&["reload", "rerun-step.service"]);
     assert_eq!(m.read("/run/rerun"), "run\nrun\n");
@@ -157,13 +143,12 @@ fn running_a_setup_step_again_restarts_nobody(m: &Machine) {
     assert_ne!(m.run(&["systemctl", "reload", "rerun-step.service"]).status, 0, "a failure is told");
     m.remove("/run/rerun-fails");
     assert_eq!(m.pid("rerun-p.service"), pid);
-    assert_eq!(m.property("rerun.target", "ActiveState"), "active");
+    assert_eq!(m.state("rerun.target"), "active");
 }
 
 fn a_restart_of_a_process_does_not_run_the_setup_steps_again(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/once");
-    let group = m.group(
+    let _group = m.start_group(
         "once",
         r#"
         [setup.step]
@@ -173,15 +158,13 @@ fn a_restart_of_a_process_does_not_run_the_setup_steps_again(m: &Machine) {
         restart-sec = "50ms"
         "#,
     );
-    group.start();
     m.systemctl(&["restart", "once-p.service"]);
     m.kill_and_wait("once-p.service");
     assert_eq!(m.read("/run/once"), "run\n");
 }
 
 fn shared_directories_survive_their_members_and_go_with_the_group(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let group = m.start_group(
         "sharing",
         r#"
         runtime-directory = "sharing"
@@ -198,7 +181,6 @@ fn shared_directories_survive_their_members_and_go_with_the_group(m: &Machine) {
         ready = { file = "{runtime-directory}/b" }
         "#,
     );
-    group.start();
     assert_eq!(m.sh("stat -c '%U %a' /run/sharing"), "nobody 750");
     assert_eq!(m.sh("stat -c '%U' /var/lib/sharing"), "nobody");
     m.systemctl(&["restart", "sharing-a.service"]);
@@ -206,14 +188,13 @@ fn shared_directories_survive_their_members_and_go_with_the_group(m: &Machine) {
     m.systemctl(&["stop", "sharing-b.service"]);
     assert!(m.exists("/run/sharing/a") && m.exists("/run/sharing/b"));
     group.stop();
-    m.wait_until("the runtime directory is gone", SOON, || !m.exists("/run/sharing"));
+    m.wait_until("the runtime directory is gone", || !m.exists("/run/sharing"));
     assert!(m.exists("/var/lib/sharing"), "state stays");
     m.remove("/var/lib/sharing");
 }
 
 fn a_manager_starts_its_workers_over_the_bus_while_still_activating(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let group = m.start_group(
         "steered",
         r#"
         [process.manager]
@@ -229,24 +210,20 @@ fn a_manager_starts_its_workers_over_the_bus_while_still_activating(m: &Machine)
         instances = 2
         "#,
     );
-    group.start();
-    for unit in ["steered-worker@1.service", "steered-worker@7.service"] {
-        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
-    }
-    assert_eq!(m.property("steered-worker@2.service", "ActiveState"), "inactive");
+    m.assert_state(&["steered-worker@1.service", "steered-worker@7.service"], "active");
+    assert_eq!(m.state("steered-worker@2.service"), "inactive");
     let worker = m.pid("steered-worker@1.service");
     m.systemctl(&["kill", "--signal=KILL", "steered-manager.service"]);
-    m.wait("steered-manager.service", "ActiveState", "active", SOON);
+    m.wait_for_state("steered-manager.service", "active");
     assert_eq!(m.pid("steered-worker@1.service"), worker);
     group.stop();
     for unit in ["steered-worker@1.service", "steered-worker@7.service", "steered-manager.service"] {
-        m.wait(unit, "ActiveState", "inactive", SOON);
+        m.wait_for_state(unit, "inactive");
     }
 }
 
 fn a_manual_process_is_not_started_with_the_group(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let group = m.start_group(
         "by-hand",
         r#"
         failure-policy = "stop"
@@ -257,10 +234,9 @@ fn a_manual_process_is_not_started_with_the_group(m: &Machine) {
         start = "manual"
         "#,
     );
-    group.start();
-    assert_eq!(m.property("by-hand-tool.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("by-hand-tool.service"), "inactive");
     m.systemctl(&["start", "by-hand-tool.service"]);
-    assert_eq!(m.property("by-hand-tool.service", "ActiveState"), "active");
+    assert_eq!(m.state("by-hand-tool.service"), "active");
     group.stop();
-    m.wait("by-hand-tool.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state("by-hand-tool.service", "inactive");
 }

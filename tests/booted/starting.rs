@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use crate::machines::machine::{Boot, Machine};
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(start_returns_when_the_group_is_ready),
@@ -24,10 +23,7 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(stopping_during_the_start_leaves_nothing_failed),
 ];
 
-const SOON: Duration = Duration::from_secs(15);
-
 fn start_returns_when_the_group_is_ready(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "ready",
         r#"
@@ -44,15 +40,15 @@ fn start_returns_when_the_group_is_ready(m: &Machine) {
     let began = Instant::now();
     group.start();
     assert!(began.elapsed() >= Duration::from_millis(1200), "it returned after {:?}", began.elapsed());
-    for unit in ["ready-manager.service", "ready-worker@1.service", "ready-worker@2.service", "ready.target"] {
-        assert_eq!(m.property(unit, "ActiveState"), "active", "{unit}");
-    }
+    m.assert_state(
+        &["ready-manager.service", "ready-worker@1.service", "ready-worker@2.service", "ready.target"],
+        "active",
+    );
     let [gate, pid] = m.properties("copse-ready@ready.service", ["ActiveState", "MainPID"]);
     assert_eq!((gate.as_str(), pid.as_str()), ("active", "0"), "the gate leaves no process behind");
 }
 
 fn start_fails_when_an_essential_process_fails_for_good(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "broken",
         r#"
@@ -65,16 +61,14 @@ fn start_fails_when_an_essential_process_fails_for_good(m: &Machine) {
         start-limit-burst = 3
         "#,
     );
-    let output = m.run(&["systemctl", "start", &group.target()]);
-    assert_eq!(output.status, 1, "{output:?}");
-    assert_eq!(m.property("broken-good.service", "ActiveState"), "active", "the sibling goes on");
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    group.fails_to_start();
+    assert_eq!(m.state("broken-good.service"), "active", "the sibling goes on");
+    let failed = m.failed();
     assert!(failed.contains("broken-bad.service"), "{failed}");
 }
 
 fn start_succeeds_when_only_a_process_that_is_not_essential_fails(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "lenient",
         r#"
         [process.good]
@@ -87,15 +81,13 @@ fn start_succeeds_when_only_a_process_that_is_not_essential_fails(m: &Machine) {
         start-limit-burst = 2
         "#,
     );
-    group.start();
-    m.wait("lenient-extra.service", "ActiveState", "failed", SOON);
-    assert_eq!(m.property("lenient.target", "ActiveState"), "active");
+    m.wait_for_state("lenient-extra.service", "failed");
+    assert_eq!(m.state("lenient.target"), "active");
 }
 
 fn start_waits_for_a_process_that_systemd_is_still_restarting(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/flap-count");
-    let group = m.group(
+    let _group = m.start_group(
         "flap",
         r#"
         [process.shaky]
@@ -104,13 +96,11 @@ fn start_waits_for_a_process_that_systemd_is_still_restarting(m: &Machine) {
         restart-sec = "300ms"
         "#,
     );
-    group.start();
-    assert_eq!(m.property("flap-shaky.service", "ActiveState"), "active");
+    assert_eq!(m.state("flap-shaky.service"), "active");
     assert_eq!(m.read("/run/flap-count").len(), 2, "it failed twice before");
 }
 
 fn start_ends_though_a_process_never_gets_ready(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "never",
         r#"
@@ -126,13 +116,11 @@ fn start_ends_though_a_process_never_gets_ready(m: &Machine) {
         "#,
     );
     let began = Instant::now();
-    let output = m.run(&["systemctl", "start", &group.target()]);
-    assert_eq!(output.status, 1, "{output:?}");
+    group.fails_to_start();
     assert!(began.elapsed() < Duration::from_secs(8), "it took {:?}", began.elapsed());
 }
 
 fn start_names_the_process_that_is_missing(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "naming",
         r#"
@@ -143,17 +131,16 @@ fn start_names_the_process_that_is_missing(m: &Machine) {
         "#,
     );
     let mut start = m.spawn(&["systemctl", "start", &group.target()]);
-    m.wait_until("the gate's status text names the process", SOON, || {
+    m.wait_until("the gate's status text names the process", || {
         m.property("copse-ready@naming.service", "StatusText").contains("naming-slow.service")
     });
     assert!(start.runs(), "the start waits meanwhile");
-    assert_eq!(start.finish(SOON).status, 1);
+    assert_eq!(start.finish().status, 1);
     let journal = m.journal(&["-u", "copse-ready@naming.service"]);
     assert!(journal.contains("naming-slow.service"), "{journal}");
 }
 
 fn start_fails_when_a_process_is_refused_by_an_assertion(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "refused",
         r#"
@@ -163,13 +150,11 @@ fn start_fails_when_a_process_is_refused_by_an_assertion(m: &Machine) {
         AssertPathExists = "/nowhere"
         "#,
     );
-    let output = m.run(&["systemctl", "start", &group.target()]);
-    assert_eq!(output.status, 1, "{output:?}");
+    group.fails_to_start();
 }
 
 fn a_process_that_is_done_counts_as_started(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let _group = m.start_group(
         "done",
         r#"
         [process.once]
@@ -181,14 +166,12 @@ fn a_process_that_is_done_counts_as_started(m: &Machine) {
         exec = "/usr/local/bin/stand-in run"
         "#,
     );
-    group.start();
-    m.wait("done-once.service", "ActiveState", "inactive", SOON);
-    assert_eq!(m.property("done-job.service", "ActiveState"), "active", "a oneshot stays active");
-    assert_eq!(m.property("done.target", "ActiveState"), "active");
+    m.wait_for_state("done-once.service", "inactive");
+    assert_eq!(m.state("done-job.service"), "active", "a oneshot stays active");
+    assert_eq!(m.state("done.target"), "active");
 }
 
 fn start_works_right_after_a_failed_start(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/allowed");
     let group = m.group(
         "again",
@@ -201,17 +184,16 @@ fn start_works_right_after_a_failed_start(m: &Machine) {
         start-limit-interval-sec = "1h"
         "#,
     );
-    assert_eq!(m.run(&["systemctl", "start", &group.target()]).status, 1);
+    group.fails_to_start();
     m.write("/run/allowed", "");
     group.start();
-    assert_eq!(m.property("again-gated.service", "ActiveState"), "active");
-    let failed = m.ok(&["systemctl", "--failed", "--plain", "--no-legend"]);
+    assert_eq!(m.state("again-gated.service"), "active");
+    let failed = m.failed();
     assert!(!failed.contains("again"), "{failed}");
 }
 
 fn six_restarts_of_the_target_in_a_row_work(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group(
+    let group = m.start_group(
         "six",
         r#"
         [process.a]
@@ -226,7 +208,6 @@ fn six_restarts_of_the_target_in_a_row_work(m: &Machine) {
         start-limit-interval-sec = "1h"
         "#,
     );
-    group.start();
     for round in 1..=6 {
         let before = [m.pid("six-a.service"), m.pid("six-b.service")];
         let output = m.run(&["systemctl", "restart", &group.target()]);
@@ -252,11 +233,11 @@ fn a_boot_with_a_group_that_never_gets_ready_finishes(m: &Machine) {
         .start()
         .expect("it boots");
     // The process itself goes on trying, and that is a job: it's the target that everybody waits for.
-    other.wait_until("the boot reaches multi-user.target", Duration::from_secs(60), || {
+    other.wait_until("the boot reaches multi-user.target", || {
         other.run(&["systemctl", "is-active", "multi-user.target"]).status == 0
     });
-    assert_eq!(other.property("stuck-never.service", "ActiveState"), "activating");
-    other.wait("copse-ready@stuck.service", "ActiveState", "failed", SOON);
+    assert_eq!(other.state("stuck-never.service"), "activating");
+    other.wait_for_state("copse-ready@stuck.service", "failed");
 }
 
 fn a_boot_starts_a_group_that_is_wanted(m: &Machine) {
@@ -269,21 +250,20 @@ fn a_boot_starts_a_group_that_is_wanted(m: &Machine) {
         .write("/etc/copse/unwanted.toml", "[process.p]\nexec = \"/bin/sleep infinity\"\n")
         .start()
         .expect("it boots");
-    other.wait_until_booted(Duration::from_secs(60)).expect("the boot finishes");
-    other.wait("wanted.target", "ActiveState", "active", SOON);
-    other.wait("wanted-p.service", "ActiveState", "active", SOON);
-    assert_eq!(other.property("unwanted.target", "ActiveState"), "inactive");
+    other.wait_until_booted().expect("the boot finishes");
+    other.wait_for_state("wanted.target", "active");
+    other.wait_for_state("wanted-p.service", "active");
+    assert_eq!(other.state("unwanted.target"), "inactive");
     assert_eq!(other.property("unwanted.target", "LoadState"), "loaded");
 }
 
 fn what_the_group_is_after_and_requires_holds_for_every_process(m: &Machine) {
-    stand_in::install(m);
     m.remove("/run/order");
     m.write(
         "/run/systemd/system/outside.service",
         "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'sleep 0.7; echo outside >>/run/order; test ! -e /run/outside-fails'\n",
     );
-    let group = m.group(
+    let group = m.start_group(
         "dependent",
         r#"
         after = ["outside.service"]
@@ -297,15 +277,13 @@ fn what_the_group_is_after_and_requires_holds_for_every_process(m: &Machine) {
         instances = 2
         "#,
     );
-    group.start();
-    m.wait_until("all three have written", SOON, || m.read("/run/order").lines().count() == 5);
+    m.wait_until("all three have written", || m.read("/run/order").lines().count() == 5);
     assert_eq!(m.read("/run/order"), "outside\nsetup\nprocess\nprocess\nprocess\n");
     group.stop();
     m.systemctl(&["stop", "outside.service"]);
     m.write("/run/outside-fails", "");
     m.remove("/run/order");
-    let output = m.run(&["systemctl", "start", &group.target()]);
-    assert_eq!(output.status, 1, "{output:?}");
+    group.fails_to_start();
     assert_eq!(m.read("/run/order"), "outside\n", "nothing of the group ran");
     m.remove("/run/outside-fails");
     drop(group);
@@ -314,7 +292,6 @@ fn what_the_group_is_after_and_requires_holds_for_every_process(m: &Machine) {
 }
 
 fn stopping_during_the_start_leaves_nothing_failed(m: &Machine) {
-    stand_in::install(m);
     let group = m.group(
         "hasty",
         r#"
@@ -325,11 +302,11 @@ fn stopping_during_the_start_leaves_nothing_failed(m: &Machine) {
         "#,
     );
     let start = m.spawn(&["systemctl", "start", &group.target()]);
-    m.wait("hasty-slow.service", "SubState", "start", SOON);
-    m.wait("copse-ready@hasty.service", "SubState", "start", SOON);
+    m.wait("hasty-slow.service", "SubState", "start");
+    m.wait("copse-ready@hasty.service", "SubState", "start");
     group.stop();
-    assert_eq!(start.finish(SOON).status, 1);
-    m.wait("hasty-slow.service", "ActiveState", "inactive", SOON);
-    m.wait("copse-ready@hasty.service", "ActiveState", "inactive", SOON);
-    assert_eq!(m.property("copse-failed@hasty.target", "ActiveState"), "inactive");
+    assert_eq!(start.finish().status, 1);
+    m.wait_for_state("hasty-slow.service", "inactive");
+    m.wait_for_state("copse-ready@hasty.service", "inactive");
+    assert_eq!(m.state("copse-failed@hasty.target"), "inactive");
 }

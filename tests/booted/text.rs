@@ -1,14 +1,12 @@
 //! Text arrives as its author wrote it: hundreds of nasty and random strings in one group file, each compared byte
 //! for byte with what the process was given. Every run draws others; `COPSE_SEED`, which a failure names, repeats one.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::fmt::Write as _;
 
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
@@ -161,7 +159,7 @@ fn install(m: &Machine) {
 
 fn file(m: &Machine, name: &str) -> Vec<String> {
     let path = format!("/run/copse-text/{name}");
-    m.wait_until(&format!("{path} is written"), Duration::from_secs(30), || m.exists(&path));
+    m.wait_until(&format!("{path} is written"), || m.exists(&path));
     let text = m.read(&path);
     text.strip_suffix('\0').unwrap_or(&text).split('\0').map(str::to_owned).collect()
 }
@@ -187,7 +185,7 @@ fn arguments_and_variables_reach_the_process_as_written(m: &Machine) {
     let mut values = source.texts(300);
     values.push(long("value"));
     let environment = values.iter().enumerate().map(|(at, value)| format!("V_{at} = {}\n", toml(value)));
-    let group = m.group(
+    let _group = m.start_group(
         "text",
         &format!(
             "[process.text]\nready = \"oneshot\"\nexec = {}\n[process.text.environment]\n{}",
@@ -195,7 +193,6 @@ fn arguments_and_variables_reach_the_process_as_written(m: &Machine) {
             environment.collect::<String>()
         ),
     );
-    group.start();
     source.assert_same("exec", &words, &arguments(m, "plain"));
     let environment = file(m, "plain.environ");
     let arrived: Option<Vec<String>> = (0..values.len()).map(|at| variable(&environment, &format!("V_{at}"))).collect();
@@ -213,8 +210,7 @@ fn every_kind_of_command_gets_its_arguments_as_written(m: &Machine) {
         let empty = dumping(&format!("{key}-first"), &[]);
         writeln!(text, "{key} = [{empty}, {}]", dumping(key, words)).expect("a String takes all");
     }
-    let group = m.group("text", &text);
-    group.start();
+    let _group = m.start_group("text", &text);
     m.systemctl(&["reload", "text.service"]);
     m.systemctl(&["stop", "text.service"]);
     for (key, words) in keys.iter().zip(&words) {
@@ -234,7 +230,7 @@ fn the_shell_gets_its_script_as_written(m: &Machine) {
          exec {DUMP} shell \"$@\" {}",
         quoted.join(" \\\n")
     );
-    let group = m.group(
+    let _group = m.start_group(
         "text",
         &format!(
             "[process.text]\nready = \"oneshot\"\nenvironment = {{ HOSTILE = {} }}\nshell = {}\n",
@@ -242,7 +238,6 @@ fn the_shell_gets_its_script_as_written(m: &Machine) {
             toml(&script)
         ),
     );
-    group.start();
     let mut expected = vec!["a  b".to_owned(), "4".to_owned(), "$(id) \"'`id` {}".to_owned()];
     expected.extend(words);
     source.assert_same("shell", &expected, &arguments(m, "shell"));
@@ -305,7 +300,7 @@ fn instances_know_their_names_and_literal_braces_stay(m: &Machine) {
     let names = ["1", "a", "_", "b-c.d:e_F", "x-y", "0.0"];
     let words: Vec<String> = std::iter::once("{instance}").chain(written).map(str::to_owned).collect();
     let exec = dumping("{instance}", &words[1..]);
-    let group = m.group(
+    let _group = m.start_group(
         "text",
         &format!(
             "state-directory = \"text-shared\"\n[process.node]\nready = \"oneshot\"\ninstances = {names:?}\nexec = {exec}\n\
@@ -313,7 +308,6 @@ fn instances_know_their_names_and_literal_braces_stay(m: &Machine) {
              [process.node.instance.a]\nenvironment = {{ OWN = \"{{instance}}%i\" }}\n"
         ),
     );
-    group.start();
     for name in names {
         source.assert_same(name, &arrives(name), &arguments(m, name));
         let environment = file(m, &format!("{name}.environ"));
@@ -340,14 +334,13 @@ fn variables_of_an_environment_file_arrive_as_words(m: &Machine) {
     let mut words: Vec<String> = (0..values.len()).map(|at| format!("{{env:V_{at}}}")).collect();
     words.extend((0..values.len()).map(|at| format!("$HOME%h{{env:V_{at}}}$${{{{env:V_{at}}}}}")));
     words.extend(["{env:SEVERAL...}", "{env:NONE...}", "{env:SEVERAL}", "end"].map(str::to_owned));
-    let group = m.group(
+    let _group = m.start_group(
         "text",
         &format!(
             "[process.text]\nready = \"oneshot\"\nenvironment-file = \"/srv/copse-text/variables of 100%\"\nexec = {}\n",
             dumping("variables", &words)
         ),
     );
-    group.start();
     let mut expected = values.clone();
     expected.extend(values.iter().enumerate().map(|(at, value)| format!("$HOME%h{value}$${{env:V_{at}}}")));
     expected.extend(["one", "two  three", "four", "one \"two  three\" four", "end"].map(str::to_owned));
@@ -375,8 +368,7 @@ fn paths_with_blanks_and_signs_work(m: &Machine) {
         }
     }
     m.sh("mkdir -p /run/copse-text");
-    let group = m.group("text", &text);
-    group.start();
+    let _group = m.start_group("text", &text);
     for (at, name) in names.iter().enumerate() {
         for kind in ["whole", "relative"] {
             let said = m.read(&format!("/run/copse-text/program-{at}-{kind}"));

@@ -21,10 +21,8 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_dropped_group_leaves_nothing_behind),
 ];
 
-const SOON: Duration = Duration::from_secs(10);
-
 fn a_boot_reaches_multi_user_target(m: &Machine) {
-    m.wait("multi-user.target", "ActiveState", "active", SOON);
+    m.wait_for_state("multi-user.target", "active");
     let state = m.run(&["systemctl", "is-system-running"]);
     assert!(["running", "degraded"].contains(&state.stdout.trim()), "{state:?}");
 }
@@ -45,7 +43,7 @@ fn a_plain_service_starts_and_its_line_is_in_the_journal(m: &Machine) {
     let [state, main_pid] = m.properties("plain.service", ["ActiveState", "MainPID"]);
     assert_eq!(state, "active");
     assert_eq!(main_pid, m.pid("plain.service").to_string());
-    m.wait_until("the line is in the journal", SOON, || {
+    m.wait_until("the line is in the journal", || {
         m.journal(&["-u", "plain.service"]).lines().any(|line| line == "a line of plain")
     });
     m.systemctl(&["stop", "plain.service"]);
@@ -56,7 +54,7 @@ fn a_plain_service_starts_and_its_line_is_in_the_journal(m: &Machine) {
 
 fn sockets_work_on_the_loopback_interface(m: &Machine) {
     let server = m.spawn(&["python3", "-m", "http.server", "--bind", "127.0.0.1", "8123"]);
-    m.wait_until("the server answers", SOON, || {
+    m.wait_until("the server answers", || {
         let fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8123/').status)";
         m.run(&["python3", "-c", fetch]).stdout == "200\n"
     });
@@ -66,17 +64,17 @@ fn sockets_work_on_the_loopback_interface(m: &Machine) {
 fn a_command_that_never_ends_is_ended(m: &Machine) {
     let output = m.run_within(Duration::from_millis(300), &["sh", "-c", "echo begun; sleep 987654 & wait"]);
     assert_eq!((output.status, output.stdout.as_str()), (124, "begun\n"));
-    m.wait_until("its child is gone", SOON, || m.run(&["pgrep", "-f", "sleep 98765[4]"]).status == 1);
+    m.wait_until("its child is gone", || m.run(&["pgrep", "-f", "sleep 98765[4]"]).status == 1);
 }
 
 fn a_spawned_client_goes_on_and_is_gone_when_dropped(m: &Machine) {
     let mut client = m.spawn(&["sh", "-c", "echo here; echo there >&2; exec sleep 876543"]);
-    m.wait_until("it has spoken", SOON, || client.stdout() == "here\n" && client.stderr() == "there\n");
+    m.wait_until("it has spoken", || client.stdout() == "here\n" && client.stderr() == "there\n");
     assert!(client.runs());
     drop(client);
-    m.wait_until("it is gone", SOON, || m.run(&["pgrep", "-f", "sleep 87654[3]"]).status == 1);
-    assert_eq!(m.spawn(&["sh", "-c", "exit 7"]).finish(SOON).status, 7);
-    assert_eq!(m.spawn(&["sleep", "1000"]).finish(Duration::from_millis(50)).status, 124);
+    m.wait_until("it is gone", || m.run(&["pgrep", "-f", "sleep 87654[3]"]).status == 1);
+    assert_eq!(m.spawn(&["sh", "-c", "exit 7"]).finish().status, 7);
+    assert_eq!(m.spawn(&["sleep", "1000"]).finish_within(Duration::from_millis(50)).status, 124);
 }
 
 fn files_are_written_and_read_in_the_machine_only(m: &Machine) {
@@ -119,8 +117,8 @@ fn a_file_placed_before_the_boot_is_there_at_boot(m: &Machine) {
         .link("/etc/systemd/system/multi-user.target.wants/early.service", "../early.service")
         .start()
         .unwrap();
-    other.wait_until_booted(Duration::from_secs(60)).unwrap();
-    assert_eq!(other.property("early.service", "ActiveState"), "active");
+    other.wait_until_booted().unwrap();
+    assert_eq!(other.state("early.service"), "active");
     assert_eq!(m.property("early.service", "LoadState"), "not-found");
 }
 
@@ -135,7 +133,7 @@ fn the_installed_programs_run(m: &Machine) {
 fn a_record_in_the_kernel_log_reaches_the_journal(m: &Machine) {
     let text = m.unique("a-record");
     m.sh(&format!("echo '<4>copse-booted[1]: {text}' >/dev/kmsg"));
-    m.wait_until("the journal has it", SOON, || m.journal(&["-t", "copse-booted"]).contains(&text));
+    m.wait_until("the journal has it", || m.journal(&["-t", "copse-booted"]).contains(&text));
 }
 
 fn a_dropped_group_leaves_nothing_behind(m: &Machine) {
@@ -153,7 +151,7 @@ fn a_dropped_group_leaves_nothing_behind(m: &Machine) {
     let file = group.file();
     drop(group);
     assert!(!m.exists(&file));
-    assert_eq!(m.property("leaves-left.service", "ActiveState"), "inactive");
+    assert_eq!(m.state("leaves-left.service"), "inactive");
     m.remove("/run/systemd/system/leaves-left.service");
     m.reload();
 }

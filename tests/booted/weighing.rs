@@ -4,7 +4,6 @@ use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::planning::{GROUP, change, plan, steps};
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(what_needs_no_restart_is_only_read),
@@ -18,9 +17,7 @@ pub const SITUATIONS: &[Situation] = &[
 ];
 
 fn what_needs_no_restart_is_only_read(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     let pid = m.pid("plan-gc.service");
     change(
         m,
@@ -42,9 +39,7 @@ fn what_needs_no_restart_is_only_read(m: &Machine) {
 }
 
 fn an_administrators_drop_in_counts(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let _group = m.start_group("plan", GROUP);
     let path = "/etc/systemd/system/plan-web@2.service.d/override.conf";
     m.write(path, "[Service]\nEnvironment=B=2\n");
     assert_eq!(steps(m, "plan"), ["roll web@2: definition"]);
@@ -61,9 +56,7 @@ fn an_administrators_drop_in_counts(m: &Machine) {
 }
 
 fn fewer_and_more_instances_a_new_and_a_removed_process(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("plan", GROUP);
-    group.start();
+    let group = m.start_group("plan", GROUP);
     let expected = ["stop web@2,web@3: gone", "start new: new"];
     change(m, &group, "instances = 3", "instances = 1");
     change(m, &group, "[process.gc]", "[process.new]\nexec = \"/usr/local/bin/stand-in run\"\n[process.gc]");
@@ -84,10 +77,8 @@ fn fewer_and_more_instances_a_new_and_a_removed_process(m: &Machine) {
 }
 
 fn a_changed_address_stops_the_service_for_its_socket(m: &Machine) {
-    stand_in::install(m);
     let group =
-        m.group("plan", "[process.s]\nexec = \"/usr/local/bin/stand-in run\"\nlisten = \"tcp:127.0.0.1:7001\"\n");
-    group.start();
+        m.start_group("plan", "[process.s]\nexec = \"/usr/local/bin/stand-in run\"\nlisten = \"tcp:127.0.0.1:7001\"\n");
     assert_eq!(steps(m, "plan"), [""; 0]);
     change(m, &group, "7001", "7002");
     assert_eq!(steps(m, "plan"), ["rebind s: definition"]);
@@ -102,11 +93,9 @@ fn a_changed_address_stops_the_service_for_its_socket(m: &Machine) {
 }
 
 fn a_changed_timer_is_only_read(m: &Machine) {
-    stand_in::install(m);
     let text = "[process.t]\nexec = \"/usr/local/bin/stand-in end\"\non-calendar = \"2031-01-01\"\n\
                 [process.a]\nexec = \"/usr/local/bin/stand-in run\"\n";
-    let group = m.group("plan", text);
-    group.start();
+    let group = m.start_group("plan", text);
     change(m, &group, "2031", "2032");
     assert_eq!(steps(m, "plan"), ["update t.timer: definition"]);
     m.reload();
@@ -119,9 +108,10 @@ fn a_program_file_is_replaced(m: &Machine) {
         "mkdir -p /opt/plan; cp /bin/sleep /opt/plan/server; printf '#!/bin/sh\\nexec sleep 100\\n' >/opt/plan/script; \
           chmod +x /opt/plan/script",
     );
-    let group =
-        m.group("plan", "[process.p]\nexec = \"/opt/plan/server 100\"\n[process.q]\nexec = \"/opt/plan/script\"\n");
-    group.start();
+    let _group = m.start_group(
+        "plan",
+        "[process.p]\nexec = \"/opt/plan/server 100\"\n[process.q]\nexec = \"/opt/plan/script\"\n",
+    );
     assert_eq!(steps(m, "plan"), [""; 0]);
     let install = |name: &str, make: &str| m.sh(&format!("cd /opt/plan; {make} >new; chmod +x new; mv new {name}"));
     install("server", "cat server");
@@ -138,13 +128,11 @@ fn a_program_file_is_replaced(m: &Machine) {
 }
 
 fn a_link_on_the_way_to_an_input_is_flipped(m: &Machine) {
-    stand_in::install(m);
     m.sh("mkdir -p /srv/plan/1 /srv/plan/2; echo 1 >/srv/plan/1/REVISION; echo 2 >/srv/plan/2/REVISION; \
           ln -sfn 1 /srv/plan/current");
     let text = GROUP.replace("instances = 3", "instances = 2\ninputs = [\"/srv/plan/current/REVISION\"]");
     let text = text + "inputs = [\"/srv/plan/missing\"]\nexec-reload = \"/bin/true\"\nrefresh = \"reload\"\n";
-    let group = m.group("plan", &text);
-    group.start();
+    let _group = m.start_group("plan", &text);
     assert_eq!(steps(m, "plan"), [""; 0]);
     m.sh("ln -s 2 /srv/plan/new; mv -T /srv/plan/new /srv/plan/current");
     assert_eq!(steps(m, "plan"), ["roll web@1,web@2: input"]);
@@ -156,13 +144,11 @@ fn a_link_on_the_way_to_an_input_is_flipped(m: &Machine) {
 }
 
 fn a_setup_step_and_what_is_after_it(m: &Machine) {
-    stand_in::install(m);
     m.sh("mkdir -p /srv/plan; echo 1 >/srv/plan/schema");
     let text = "[setup.migrate]\nexec = \"/bin/true\"\ninputs = [\"/srv/plan/schema\"]\n[setup.plain]\nexec = \"/bin/true 1\"\n\
                 [process.a]\nexec = \"/usr/local/bin/stand-in run\"\nafter = [\"migrate\"]\n\
                 [process.b]\nexec = \"/usr/local/bin/stand-in run\"\n";
-    let group = m.group("plan", text);
-    group.start();
+    let group = m.start_group("plan", text);
     assert_eq!(steps(m, "plan"), [""; 0]);
     m.sh("echo 1 >/srv/plan/schema");
     assert_eq!(steps(m, "plan"), [""; 0], "written again, the same");

@@ -1,7 +1,5 @@
 //! A group in a machine, for as long as one situation needs it.
 
-use std::time::Duration;
-
 use super::machine::Machine;
 use super::scope::Scope;
 
@@ -56,6 +54,13 @@ impl<'m> Group<'m> {
         );
     }
 
+    /// `systemctl start G.target`, which has to fail.
+    #[track_caller]
+    pub fn fails_to_start(&self) {
+        let output = self.machine.run(&["systemctl", "start", &self.target()]);
+        assert_eq!(output.status, 1, "{output:?}");
+    }
+
     /// `systemctl stop G.target`, which has to succeed.
     #[track_caller]
     pub fn stop(&self) {
@@ -107,7 +112,7 @@ impl<'m> Group<'m> {
     }
 
     fn clear_away(&self) {
-        let run = |words: &[&str]| self.machine.run_within(Duration::from_secs(20), words);
+        let run = |words: &[&str]| self.machine.run(words);
         run(&["systemctl", "stop", &self.target()]);
         // What a broken group leaves running must not meet the next situation; how it stops is not asked here.
         let patterns = self.patterns();

@@ -13,13 +13,10 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
 use super::group::Group;
 use super::pool;
-use super::scope::{Scope, finish};
+use super::scope::{LIMIT, Scope, finish};
 use super::stage::Stage;
 use super::user::User;
 use super::version::Version;
-
-/// How long a boot may take. It is under a second on an idle machine.
-pub const BOOT_LIMIT: Duration = Duration::from_secs(90);
 
 /// Why there is no machine.
 #[derive(Clone, Debug)]
@@ -127,12 +124,12 @@ impl Machine {
     /// Boots a machine and waits until that is done.
     pub fn boot(version: Version) -> Result<Machine, NoMachine> {
         let mut machine = Boot::new(version)?.start()?;
-        machine.wait_until_booted(BOOT_LIMIT).map_err(|error| machine.refine(error))?;
+        machine.wait_until_booted().map_err(|error| machine.refine(error))?;
         Ok(machine)
     }
 
     /// Waits until the boot is over, and says how it went: `running` or `degraded`.
-    pub fn wait_until_booted(&mut self, limit: Duration) -> Result<String, NoMachine> {
+    pub fn wait_until_booted(&mut self) -> Result<String, NoMachine> {
         let began = Instant::now();
         loop {
             if !self.is_alive() {
@@ -140,15 +137,15 @@ impl Machine {
             }
             // Before systemd is PID 1 (the root is still being mounted) there is nothing to ask.
             let state = match self.is_systemd() {
-                true => self.run_within(limit, &["systemctl", "is-system-running"]).stdout,
+                true => self.run(&["systemctl", "is-system-running"]).stdout,
                 false => "not started".to_owned(),
             };
             match state.trim() {
                 "running" | "degraded" => return Ok(state.trim().to_owned()),
-                state if began.elapsed() > limit => {
+                state if began.elapsed() > LIMIT => {
                     let jobs = self.run(&["systemctl", "list-jobs", "--no-pager"]).stdout;
                     let log = self.run(&["journalctl", "--no-pager", "--lines=60"]).stdout;
-                    let why = format!("still `{state}` after {limit:?}\n{jobs}{log}");
+                    let why = format!("still `{state}` after {LIMIT:?}\n{jobs}{log}");
                     return Err(NoMachine::BootFailed(why));
                 }
                 _ => std::thread::sleep(Duration::from_millis(20)),
@@ -221,6 +218,14 @@ impl Machine {
         Group::new(self, name, toml)
     }
 
+    /// [`Machine::group`], started: all its processes are ready.
+    #[track_caller]
+    pub fn start_group(&self, name: &str, toml: &str) -> Group<'_> {
+        let group = self.group(name, toml);
+        group.start();
+        group
+    }
+
     /// The own manager of an unprivileged user, 2001 or 2002, started at the first call.
     #[track_caller]
     pub fn user(&self, uid: u32) -> User<'_> {
@@ -268,6 +273,8 @@ impl Machine {
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LANG=C.UTF-8",
             "TERM=dumb",
+            // On a busy machine an answer can take longer than the 25 s that a D-Bus client waits.
+            "SYSTEMD_BUS_TIMEOUT=300",
         ]);
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command

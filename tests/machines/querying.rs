@@ -34,9 +34,9 @@ impl<'m> Client<'m> {
 
     /// Waits for the first answer, and tells when it came, by the monotonic clock.
     #[track_caller]
-    pub fn first_answer(&self, limit: Duration) -> Duration {
+    pub fn first_answer(&self) -> Duration {
         let mut first = None;
-        self.machine.wait_until("the client has an answer", limit, || {
+        self.machine.wait_until("the client has an answer", || {
             let said = self.process.stdout();
             first = said.strip_prefix("asking ").and_then(|said| said.strip_suffix('\n')?.parse().ok());
             first.is_some()
@@ -48,7 +48,7 @@ impl<'m> Client<'m> {
     #[track_caller]
     pub fn end(self) -> Asked {
         self.machine.write(END, "");
-        let output = self.process.finish(Duration::from_secs(20));
+        let output = self.process.finish();
         let last = output.stdout.lines().last().unwrap_or_default();
         let numbers: Vec<u32> = last.split(' ').filter_map(|number| number.parse().ok()).collect();
         let [answered, lost, silence] = numbers[..] else { panic!("the client said {output:?}") };

@@ -12,8 +12,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::machine::Machine;
 
-/// How long a command may take unless it is told otherwise.
-pub const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// How long anything may take that is waited for. A busy machine doesn't reach it: that something is soon is nowhere
+/// what is tested.
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a command left.
 #[derive(Debug)]
@@ -24,6 +25,28 @@ pub struct Output {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
+}
+
+impl Output {
+    /// The exit status, and texts of either output.
+    #[track_caller]
+    pub fn expect(&self, status: i32, texts: &[&str]) {
+        self.has(status, &format!("{}{}", self.stdout, self.stderr), texts);
+    }
+
+    /// The exit status, and texts of standard output.
+    #[track_caller]
+    pub fn shows(&self, status: i32, texts: &[&str]) {
+        self.has(status, &self.stdout, texts);
+    }
+
+    #[track_caller]
+    fn has(&self, status: i32, found: &str, texts: &[&str]) {
+        assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
+        for text in texts {
+            assert!(found.contains(text), "`{text}` isn't in\n{found}");
+        }
+    }
 }
 
 /// A manager to talk to, and the surroundings commands for it run in.
@@ -39,7 +62,7 @@ pub trait Scope {
 
     /// Runs a command in the machine and waits for its end. A non-zero status is an answer, too.
     fn run(&self, words: &[&str]) -> Output {
-        self.run_within(COMMAND_LIMIT, words)
+        self.run_within(LIMIT, words)
     }
 
     /// [`Scope::run`] with a limit of its own; when that is reached the command is killed, and its status
@@ -72,6 +95,11 @@ pub trait Scope {
     #[track_caller]
     fn sh(&self, script: &str) -> String {
         self.ok(&["sh", "-euc", script])
+    }
+
+    /// Runs `copse` with these arguments.
+    fn copse(&self, arguments: &[&str]) -> Output {
+        self.run(&[&["copse"], arguments].concat())
     }
 
     /// Starts a command that goes on beside the situation; it is killed when the value is dropped.
@@ -109,6 +137,26 @@ pub trait Scope {
         self.systemctl(&["show", "--value", "--property", property, "--", unit])
     }
 
+    /// A unit's `ActiveState=`.
+    #[track_caller]
+    fn state(&self, unit: &str) -> String {
+        self.property(unit, "ActiveState")
+    }
+
+    /// Each of these units is in this `ActiveState=`.
+    #[track_caller]
+    fn assert_state(&self, units: &[&str], state: &str) {
+        for unit in units {
+            assert_eq!(self.state(unit), state, "{unit}");
+        }
+    }
+
+    /// The failed units, one a line.
+    #[track_caller]
+    fn failed(&self) -> String {
+        self.systemctl(&["list-units", "--failed", "--plain", "--no-legend", "--full", "--no-pager"])
+    }
+
     /// Several properties of a unit in one question, in the order asked for.
     #[track_caller]
     fn properties<const N: usize>(&self, unit: &str, properties: [&str; N]) -> [String; N] {
@@ -130,7 +178,7 @@ pub trait Scope {
 
     /// Waits until a unit's property has a value.
     #[track_caller]
-    fn wait(&self, unit: &str, property: &str, value: &str, limit: Duration) {
+    fn wait(&self, unit: &str, property: &str, value: &str) {
         let began = Instant::now();
         loop {
             let now = self.property(unit, property);
@@ -138,12 +186,18 @@ pub trait Scope {
                 return;
             }
             assert!(
-                began.elapsed() < limit,
-                "{unit} has {property}={now}, not {value}, after {limit:?}\n{}",
+                began.elapsed() < LIMIT,
+                "{unit} has {property}={now}, not {value}, after {LIMIT:?}\n{}",
                 self.account_of(&[unit])
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits until a unit is in this `ActiveState=`.
+    #[track_caller]
+    fn wait_for_state(&self, unit: &str, state: &str) {
+        self.wait(unit, "ActiveState", state);
     }
 
     /// Kills a service's processes, and waits until systemd has brought it back.
@@ -159,7 +213,7 @@ pub trait Scope {
     #[track_caller]
     fn wait_for_another(&self, unit: &str, before: u32) {
         let before = before.to_string();
-        self.wait_until(&format!("{unit} is back"), Duration::from_secs(20), || {
+        self.wait_until(&format!("{unit} is back"), || {
             let [state, pid] = self.properties(unit, ["ActiveState", "MainPID"]);
             state == "active" && pid != before && pid != "0"
         });
@@ -167,10 +221,10 @@ pub trait Scope {
 
     /// Waits until something holds; `what` completes "waited in vain until …".
     #[track_caller]
-    fn wait_until(&self, what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
         while !holds() {
-            assert!(began.elapsed() < limit, "waited {limit:?} in vain until {what}");
+            assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} in vain until {what}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -215,8 +269,13 @@ impl Spawned {
         self.child.try_wait().expect("a child of this process").is_none()
     }
 
+    /// Waits for its end.
+    pub fn finish(self) -> Output {
+        self.finish_within(LIMIT)
+    }
+
     /// Waits for its end; killed when the limit is reached (status 124).
-    pub fn finish(mut self, limit: Duration) -> Output {
+    pub fn finish_within(mut self, limit: Duration) -> Output {
         let status = wait_for(&mut self.child, limit);
         Output { status, stdout: self.stdout.text(), stderr: self.stderr.text() }
     }

@@ -43,6 +43,7 @@ impl Stage {
     pub fn new(root: &Path) -> Result<Stage, String> {
         let stage = Stage::bare(root)?;
         stage.install()?;
+        stage.write_program("/usr/local/bin/stand-in", include_str!("stand-in"));
         Ok(stage)
     }
 
@@ -64,9 +65,17 @@ impl Stage {
 
     /// Writes a file; `path` is the absolute path it will have in the machine.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        self.write_with_mode(path, content.as_ref(), 0o644);
+    }
+
+    fn write_program(&self, path: &str, text: &str) {
+        self.write_with_mode(path, text.as_bytes(), 0o755);
+    }
+
+    fn write_with_mode(&self, path: &str, content: &[u8], mode: u32) {
         let path = self.place(path);
         fs::write(&path, content).expect("the stage can be written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a file just written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a file just written");
     }
 
     /// Makes a symbolic link at `path`, an absolute path in the machine.

@@ -1,7 +1,6 @@
 //! A user's own manager (`systemd --user`) in a machine without logind.
 
 use std::process::Command;
-use std::time::Duration;
 
 use super::machine::Machine;
 use super::scope::Scope;
@@ -33,11 +32,10 @@ impl<'m> User<'m> {
             machine.reload();
         }
         machine.ok(&["systemctl", "start", &unit]);
-        let soon = Duration::from_secs(30);
-        user.wait("default.target", "ActiveState", "active", soon);
+        user.wait_for_state("default.target", "active");
         // The manager joins its user's bus only once someone woke the bus; a first client could come earlier.
         user.systemctl(&["start", "dbus.service"]);
-        user.wait_until("the manager is on the user's bus", soon, || {
+        user.wait_until("the manager is on the user's bus", || {
             user.run(&["busctl", "--user", "status", "org.freedesktop.systemd1"]).status == 0
         });
         user

@@ -16,15 +16,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use machines::machine::{BOOT_LIMIT, Boot, Machine, NoMachine};
+use machines::machine::{Boot, Machine, NoMachine};
 use machines::querying::{Asked, Client};
 use machines::scope::Scope as _;
 use machines::version::Version;
 use resolver::{Form, Resolver};
 
 const PORT: u16 = 53;
-/// How long a client may wait for its first answer.
-const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a client goes on after an event is over.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// How long a client goes on after a kill. The package's manager comes back and has restarted its workers in half of it.
@@ -81,7 +79,7 @@ fn main() -> ExitCode {
 
 fn boot(root: &str) -> Result<Machine, NoMachine> {
     let mut machine = Boot::over(Version::V262, root.into())?.start()?;
-    machine.wait_until_booted(BOOT_LIMIT)?;
+    machine.wait_until_booted()?;
     Ok(machine)
 }
 
@@ -99,7 +97,7 @@ fn round(resolver: &Resolver) -> Round {
     let began = now();
     resolver.start();
     let started = now() - began;
-    let first_answer = client.first_answer(START_LIMIT) - began;
+    let first_answer = client.first_answer() - began;
     client.end();
     std::thread::sleep(AFTERWARDS);
     let memory = resolver.memory();
@@ -116,7 +114,7 @@ fn round(resolver: &Resolver) -> Round {
 fn event(resolver: &Resolver, afterwards: Duration, happens: impl FnOnce()) -> Event {
     let before = resolver.workers();
     let client = Client::new(resolver.machine, PORT);
-    client.first_answer(START_LIMIT);
+    client.first_answer();
     std::thread::sleep(AFTERWARDS);
     happens();
     std::thread::sleep(afterwards);

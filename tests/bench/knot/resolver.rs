@@ -44,7 +44,7 @@ impl Resolver<'_> {
 
     /// Whether systemd takes it for running.
     pub fn is_active(&self) -> bool {
-        self.machine.property(self.unit(), "ActiveState") == "active"
+        self.machine.state(self.unit()) == "active"
     }
 
     /// The package's manager can't be restarted alone: its orderly end is supervisord's, and the service's.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{SOON, drop_in, failed, install, start};
+use super::{drop_in, failed, install, start};
 use crate::machines::machine::Machine;
 use crate::machines::querying::Client;
 use crate::machines::scope::Scope;
@@ -19,7 +19,7 @@ pub(super) fn the_resolver_answers_kdig(m: &Machine) {
     assert_eq!(m.ok(&kdig), "192.0.2.53");
     assert_eq!(m.ok(&[&kdig[..], &["AAAA", "+tcp"]].concat()), "2001:db8::53");
     for unit in WORKERS.into_iter().chain([COLLECTOR, MANAGER]) {
-        assert_eq!(m.property(unit, "ActiveState"), "active", "{}", group.account());
+        assert_eq!(m.state(unit), "active", "{}", group.account());
         let owner = m.sh(&format!("stat -c %U /proc/{}", m.pid(unit)));
         assert_eq!(owner, "knot-resolver", "{unit}");
         assert_eq!(m.property(unit, "ProtectSystem"), "strict", "{unit}");
@@ -32,11 +32,11 @@ pub(super) fn the_resolver_answers_kdig(m: &Machine) {
     assert_eq!(m.sh("stat -c %U /var/cache/knot-resolver/data.mdb"), "knot-resolver");
     assert_eq!(m.sh("ls /run/knot-resolver/control"), "1\n2");
     // The manager speaks to both, and a reload of it reaches them.
-    m.wait(MANAGER, "StatusText", "2 of 2 workers answer", SOON);
+    m.wait(MANAGER, "StatusText", "2 of 2 workers answer");
     m.systemctl(&["reload", MANAGER]);
-    m.wait_until("the cache was emptied", SOON, || m.journal(&["-u", MANAGER]).contains("the cache is empty"));
+    m.wait_until("the cache was emptied", || m.journal(&["-u", MANAGER]).contains("the cache is empty"));
     group.stop();
-    m.wait_until("the shared directory went with the group", SOON, || !m.exists("/run/knot-resolver"));
+    m.wait_until("the shared directory went with the group", || !m.exists("/run/knot-resolver"));
 }
 
 pub(super) fn no_query_is_lost_while_the_manager_is_restarted_and_killed(m: &Machine) {
@@ -61,7 +61,7 @@ pub(super) fn no_query_is_lost_while_the_manager_is_restarted_and_killed(m: &Mac
     assert_eq!(asked.lost, 0, "{asked:?}");
     assert!(asked.answered > 1000, "{asked:?}");
     assert_eq!(others(), before);
-    assert_eq!((m.property(&group.target(), "ActiveState"), failed(m, &group)), ("active".into(), String::new()));
+    assert_eq!((m.state(&group.target()), failed(m, &group)), ("active".into(), String::new()));
 }
 
 pub(super) fn no_query_is_lost_while_the_workers_are_restarted_one_by_one(m: &Machine) {
@@ -109,13 +109,13 @@ pub(super) fn queries_go_on_through_the_other_worker_when_one_is_killed(m: &Mach
 /// A client that asks without pause, and has its first answer.
 fn ask(m: &Machine) -> Client<'_> {
     let client = Client::new(m, 5300);
-    client.first_answer(SOON);
+    client.first_answer();
     client
 }
 
 /// Waits until systemd has started the killed service again, and it is ready.
 fn wait_for_another(m: &Machine, unit: &str, old: u32) {
-    m.wait_until("another process is ready", SOON, || {
+    m.wait_until("another process is ready", || {
         let [state, pid] = m.properties(unit, ["ActiveState", "MainPID"]);
         state == "active" && pid != "0" && pid != old.to_string()
     });

@@ -1,6 +1,6 @@
 //! `examples/search.toml`: nodes by name behind a keystore.
 
-use super::{INSTALLED, SOON, failed, fetch, install, moment, start};
+use super::{INSTALLED, failed, fetch, install, moment, start};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 
@@ -25,7 +25,7 @@ pub(super) fn the_keystore_is_there_before_three_slow_nodes_are_ready(m: &Machin
     // Java's way to end when it is asked to is a clean end.
     group.stop();
     for node in NODES {
-        m.wait(node, "ActiveState", "inactive", SOON);
+        m.wait_for_state(node, "inactive");
         assert_eq!(m.properties(node, ["ExecMainStatus", "Result"]), ["143", "success"]);
     }
 }

@@ -1,12 +1,10 @@
 //! What ran under supervisord runs as before: Debian's supervisor first, then the group that was imported from its file.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use super::compare::{Input, normalized};
 use crate::machines::group::Group;
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
+use std::collections::BTreeMap;
 
 /// Debian's, which includes what is in conf.d.
 const CONF: &str = "/etc/supervisor/supervisord.conf";
@@ -92,8 +90,6 @@ const STUBBORN: &str = "#!/bin/sh\ntrap : TERM\nwhile :; do sleep 1; done\n";
 /// Counts its starts, and ends with the status that it is told.
 const ENDS: &str = "#!/bin/sh\necho start >>\"/run/leaving/$1.starts\"\nexit \"$2\"\n";
 
-const SOON: Duration = Duration::from_secs(30);
-
 /// What somebody who looks sees of a process.
 #[derive(Debug, PartialEq)]
 struct Seen {
@@ -166,7 +162,7 @@ pub fn what_ran_under_supervisord_runs_as_before(m: &Machine) {
     let before = observe(m, &Supervisord(m));
     let file = "/etc/copse/leaving.toml";
     m.ok(&["mkdir", "-p", "/etc/copse"]);
-    let imported = m.run(&["copse", "import", "supervisord", CONF, "--output", file]);
+    let imported = m.copse(&["import", "supervisord", CONF, "--output", file]);
     assert_eq!(imported.status, 11, "{}", imported.stderr);
     let group = Group::there(m, "leaving");
     m.ok(&["copse", "check", "leaving"]);
@@ -174,11 +170,11 @@ pub fn what_ran_under_supervisord_runs_as_before(m: &Machine) {
     while_supervisord_runs_nothing_is_taken_over(m, &group);
     m.ok(&["systemctl", "disable", "--now", "supervisor.service"]);
     m.sh("rm -f /run/leaving/*");
-    let started = m.run(&["copse", "start", "leaving"]);
+    let started = m.copse(&["start", "leaving"]);
     assert_eq!(started.status, 0, "{}{}{}", started.stdout, started.stderr, group.account());
     let after = observe(m, &Imported(m, units()));
     assert_eq!(after, before);
-    assert_eq!(m.run(&["copse", "plan", "--exit-code", "leaving"]).status, 0);
+    assert_eq!(m.copse(&["plan", "--exit-code", "leaving"]).status, 0);
     drop(group);
     m.sh(&format!("rm -rf /run/leaving /srv/leaving {CONF_D}"));
 }
@@ -189,17 +185,17 @@ fn while_supervisord_runs_nothing_is_taken_over(m: &Machine, group: &Group<'_>) 
     let supervisord = Supervisord(m);
     let pids = || STAYING.iter().map(|name| supervisord.pid(name)).collect::<Vec<_>>();
     let before = pids();
-    let plan = m.run(&["copse", "plan", "--exit-code", "leaving"]);
+    let plan = m.copse(&["plan", "--exit-code", "leaving"]);
     assert_eq!(plan.status, 7, "{}{}", plan.stdout, plan.stderr);
     assert!(plan.stdout.contains("nothing is started"), "{}", plan.stdout);
-    let applied = m.run(&["copse", "apply", "leaving"]);
+    let applied = m.copse(&["apply", "leaving"]);
     assert_eq!(applied.status, 0, "{}{}{}", applied.stdout, applied.stderr, group.account());
-    assert_eq!(m.property("leaving.target", "ActiveState"), "inactive");
+    assert_eq!(m.state("leaving.target"), "inactive");
     assert_eq!(m.property("leaving-web@01.service", "LoadState"), "loaded");
     assert_eq!(pids(), before);
     m.ok(&["copse", "start", "leaving"]);
-    m.wait_until("the web servers gave up", SOON, || {
-        let status = m.run(&["copse", "status", "leaving"]);
+    m.wait_until("the web servers gave up", || {
+        let status = m.copse(&["status", "leaving"]);
         status.status == 8 && status.stdout.matches("Address already in use").count() == 3
     });
     m.ok(&["copse", "stop", "leaving"]);
@@ -222,12 +218,12 @@ fn units() -> BTreeMap<String, String> {
 
 /// Everything that is promised to be the same: what the processes are, and what becomes of them.
 fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
-    m.wait_until("all processes run", SOON, || STAYING.iter().all(|name| by.pid(name).is_some()));
-    m.wait_until("Redis answers", SOON, || {
+    m.wait_until("all processes run", || STAYING.iter().all(|name| by.pid(name).is_some()));
+    m.wait_until("Redis answers", || {
         m.run(&["redis-cli", "-s", "/run/leaving/redis.sock", "ping"]).stdout.trim() == "PONG"
     });
     let fetch = "import sys, urllib.request; urllib.request.urlopen('http://127.0.0.1:8103/ends')";
-    m.wait_until("the last web server answers", SOON, || m.run(&["python3", "-c", fetch]).status == 0);
+    m.wait_until("the last web server answers", || m.run(&["python3", "-c", fetch]).status == 0);
     let seen = STAYING.iter().map(|name| seen(m, by.pid(name).expect("it runs"))).collect();
     let mut happened =
         vec![format!("{} web servers", m.run(&["pgrep", "-fc", "http.server --bind 127.0.0.1"]).stdout.trim())];
@@ -236,16 +232,16 @@ fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
     {
         let old = by.pid(name).expect("it runs");
         m.ok(&["kill", "-s", signal, &old.to_string()]);
-        m.wait_until("another process takes its place", SOON, || by.pid(name).is_some_and(|pid| pid != old));
+        m.wait_until("another process takes its place", || by.pid(name).is_some_and(|pid| pid != old));
         happened.push(format!("{name} is back after {signal}"));
     }
     by.stop("signalled:signalled");
-    m.wait_until("it was told to end", SOON, || m.exists("/run/leaving/signal"));
+    m.wait_until("it was told to end", || m.exists("/run/leaving/signal"));
     happened.push(format!("stopped by {}", m.read("/run/leaving/signal")));
     by.start("stubborn:stubborn");
-    m.wait_until("it runs", SOON, || by.pid("stubborn:stubborn").is_some());
+    m.wait_until("it runs", || by.pid("stubborn:stubborn").is_some());
     by.stop("stubborn:stubborn");
-    m.wait_until("it was killed", SOON, || by.pid("stubborn:stubborn").is_none());
+    m.wait_until("it was killed", || by.pid("stubborn:stubborn").is_none());
     happened.push("who doesn't end when told to is killed".to_owned());
     let starts = |name: &str| m.run(&["cat", &format!("/run/leaving/{name}.starts")]).stdout.lines().count();
     for name in ["ends-well", "expects-three", "never-again", "ends-badly", "always-again"] {
@@ -253,7 +249,7 @@ fn observe(m: &Machine, by: &dyn Supervisor) -> (Vec<Seen>, Vec<String>) {
     }
     // Those that come back have come back twice by the time that the others would have.
     for name in ["ends-badly", "always-again"] {
-        m.wait_until("it is started again and again", SOON, || starts(name) > 2);
+        m.wait_until("it is started again and again", || starts(name) > 2);
         by.stop(&format!("{name}:{name}"));
         happened.push(format!("{name} comes back"));
     }

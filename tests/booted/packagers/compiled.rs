@@ -1,7 +1,7 @@
 //! The same package with static units, which debhelper's own dh_installsystemd handles: what it is told to restart is
 //! restarted, and nobody else for that.
 
-use super::{MANAGER, SOON, STORE, WEB, administrators, is_active, is_enabled, nobody_runs, nothing_is_left, pids};
+use super::{MANAGER, STORE, WEB, administrators, is_active, is_enabled, nobody_runs, nothing_is_left, pids};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::machines::version::Version;
@@ -35,7 +35,7 @@ pub(super) fn an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told(m: &M
     assert_eq!((is_enabled(&machine).as_str(), is_active(&machine, "tally.target")), ("enabled", true));
     assert!(!machine.exists("/run/systemd/generator/tally.target.wants"), "nothing is generated");
     let visitors = Visitors::new(&machine);
-    visitors.see("1", SOON);
+    visitors.see("1");
     let (manager, others) = (machine.pid(MANAGER), (machine.pid(STORE), pids(&machine, WEB)));
     apt(&machine, "install /root/tally-compiled_2.deb");
     assert_ne!(machine.pid(MANAGER), manager);
@@ -45,7 +45,7 @@ pub(super) fn an_upgrade_of_compiled_units_restarts_whom_debhelper_is_told(m: &M
     for unit in WEB {
         machine.systemctl(&["restart", unit]);
     }
-    visitors.see("2", SOON);
+    visitors.see("2");
     visitors.lost_nothing();
     apt(&machine, "purge tally");
     nobody_runs(&machine);

@@ -1,7 +1,5 @@
 //! Visitors of the example's page, and what they see of an upgrade.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::{Scope, Spawned};
 
@@ -25,16 +23,16 @@ impl<'m> Visitors<'m> {
 
     /// Waits until this version of the web program has answered.
     #[track_caller]
-    pub fn see(&self, version: &str, limit: Duration) {
+    pub fn see(&self, version: &str) {
         let seen = format!("sees {version}\n");
-        self.machine.wait_until(&format!("a visitor sees {version}"), limit, || self.process.stdout().contains(&seen));
+        self.machine.wait_until(&format!("a visitor sees {version}"), || self.process.stdout().contains(&seen));
     }
 
     /// Ends it. Everybody was answered, and counted once.
     #[track_caller]
     pub fn lost_nothing(self) {
         self.machine.write(END, "");
-        let said = self.process.finish(Duration::from_secs(90)).stdout;
+        let said = self.process.finish().stdout;
         let numbers =
             said.lines().last().unwrap_or_default().split(' ').map(str::parse).collect::<Result<Vec<u32>, _>>();
         let Ok([answered, lost, miscounted]) = numbers.as_deref() else { panic!("the visitors said {said}") };

@@ -1,8 +1,6 @@
 //! How a run ends that doesn't end by itself: by the terminal, by force, by nobody.
 
-use std::time::Duration;
-
-use super::{Run, SOON, all_left, leaves_nothing, state};
+use super::{Run, all_left, leaves_nothing, state};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
@@ -65,7 +63,7 @@ fn a_second_ctrl_c_kills_what_does_not_stop(m: &Machine) {
     run.signal("INT");
     run.sees("copse: Ctrl-C: stopping");
     // It would have a minute and a half.
-    m.wait(&run.unit("-a.service"), "ActiveState", "deactivating", SOON);
+    m.wait_for_state(&run.unit("-a.service"), "deactivating");
     run.signal("INT");
     let (status, shown) = run.end();
     assert_eq!(status, 0, "{shown}");
@@ -116,7 +114,7 @@ fn the_next_run_clears_up_after_one_that_nobody_kept(m: &Machine) {
     m.reload();
     m.systemctl(&["start", &format!("{group}.target")]);
     m.write("/srv/next/Procfile", "a: true\n");
-    let output = m.run(&["copse", "run", "/srv/next/Procfile"]);
+    let output = m.copse(&["run", "/srv/next/Procfile"]);
     assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
     leaves_nothing(m, group);
 }
@@ -134,9 +132,7 @@ fn a_manager_that_re_executes_itself_meanwhile_ends_nothing(m: &Machine) {
     let group = run.group.clone();
     let pid = m.pid(&run.unit("-a.service"));
     m.systemctl(&["daemon-reexec"]);
-    m.wait_until("the manager is back", Duration::from_secs(20), || {
-        m.try_systemctl(&["show", "--property=Version"]).status == 0
-    });
+    m.wait_until("the manager is back", || m.try_systemctl(&["show", "--property=Version"]).status == 0);
     assert_eq!(m.pid(&run.unit("-a.service")), pid);
     m.write("/tmp/run-go", "");
     let (status, shown) = run.end();

@@ -1,11 +1,8 @@
 //! `copse logs`: what the processes of a group wrote, and what systemd wrote about them.
 
-use std::time::Duration;
-
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(the_journal_of_a_group_tells_its_processes_apart),
@@ -13,8 +10,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(new_lines_are_followed),
     situation!(the_journal_of_a_users_group),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 const GROUP: &str = r#"
     [setup.step]
@@ -43,10 +38,9 @@ fn named(m: &Machine, name: &str) -> String {
 
 fn the_journal_of_a_group_tells_its_processes_apart(m: &Machine) {
     let name = named(m, "told");
-    let group = m.group(&name, GROUP);
-    group.start();
+    let _group = m.start_group(&name, GROUP);
     let all = ["step        | a line of step", "one         | a line of one", "many@1      | a line of many 1"];
-    m.wait_until("all lines are there", SOON, || {
+    m.wait_until("all lines are there", || {
         let lines = logs(m, &["told"]);
         all.iter().all(|line| lines.iter().any(|shown| shown == line))
     });
@@ -70,9 +64,8 @@ fn the_journal_of_a_group_tells_its_processes_apart(m: &Machine) {
 
 fn the_journal_of_a_part_of_a_group(m: &Machine) {
     let name = named(m, "parted");
-    let group = m.group(&name, GROUP);
-    group.start();
-    m.wait_until("the lines are there", SOON, || {
+    let _group = m.start_group(&name, GROUP);
+    m.wait_until("the lines are there", || {
         let lines = logs(m, &["parted"]);
         ["many@1      | a line of many 1", "many@2      | a line of many 2"]
             .iter()
@@ -98,21 +91,19 @@ fn the_journal_of_a_part_of_a_group(m: &Machine) {
     for (words, status) in
         [(["logs", "partd"], 4), (["logs", "parted/other"], 4), (["logs", "--lines=x"], 2), (["logs", "-p"], 2)]
     {
-        let output = m.run(&[&["copse"], &words[..]].concat());
+        let output = m.copse(&words[..]);
         assert_eq!((output.status, output.stdout.as_str()), (status, ""), "{words:?} {}", output.stderr);
     }
     // What journalctl refuses it says itself.
-    let output = m.run(&["copse", "logs", "parted", "--since", "nonsense"]);
+    let output = m.copse(&["logs", "parted", "--since", "nonsense"]);
     assert!(output.status == 1 && !output.stderr.is_empty(), "{output:?}");
 }
 
 fn new_lines_are_followed(m: &Machine) {
-    stand_in::install(m);
     let name = named(m, "followed");
-    let group = m.group(&name, "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
-    group.start();
+    let _group = m.start_group(&name, "[process.a]\nexec = \"/usr/local/bin/stand-in run\"\n");
     let following = m.spawn(&["copse", "logs", "-f", "-n", "0", "followed"]);
-    m.wait_until("the new lines are there", SOON, || {
+    m.wait_until("the new lines are there", || {
         // Again and again, as the client may come late; that isn't a crash loop.
         m.systemctl(&["reset-failed", "followed-a.service"]);
         m.systemctl(&["restart", "followed-a.service"]);
@@ -135,7 +126,7 @@ fn the_journal_of_a_users_group(m: &Machine) {
         let copse = ["setpriv", "--reuid=2001", "--regid=2001", "--groups=systemd-journal", "env", &runtime, "copse"];
         m.ok(&[&copse[..], &["--user", "logs"], words].concat())
     };
-    m.wait_until("the lines are there", SOON, || logs(&["private"]).contains("many@2      | a line of many 2"));
+    m.wait_until("the lines are there", || logs(&["private"]).contains("many@2      | a line of many 2"));
     let lines = logs(&["private"]);
     for line in ["one         | a line of one", "step        | a line of step", "one         | systemd: Started"] {
         assert!(lines.contains(line), "`{line}` isn't in\n{lines}");
@@ -143,7 +134,7 @@ fn the_journal_of_a_users_group(m: &Machine) {
     let lines = logs(&["private/many@1"]);
     assert!(lines.contains("a line of many 1") && !lines.contains("many 2") && lines.contains("systemd: Started"));
     user.systemctl(&["stop", "private.target"]);
-    user.wait("private-one.service", "ActiveState", "inactive", SOON);
+    user.wait_for_state("private-one.service", "inactive");
     m.remove("/etc/copse/user/private.toml");
     user.reload();
 }
