@@ -6,7 +6,6 @@ mod rules;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::*;
 use crate::basic::diagnostic::{SourceFile, SourceLocation};

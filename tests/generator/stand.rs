@@ -112,7 +112,7 @@ impl Stand {
     pub fn outcome(&self, mut child: Child) -> Outcome {
         let started = Instant::now();
         while child.try_wait().unwrap().is_none() {
-            if started.elapsed() > Duration::from_secs(60) {
+            if started.elapsed() > Duration::from_secs(300) {
                 child.kill().unwrap();
                 panic!("the generator hangs");
             }
