@@ -64,12 +64,14 @@ pub(crate) fn another_value(text: &str) -> String {
 
 /// Answers one request on each connection, and ends when it was told to and has answered what it accepted.
 const SERVER: &str = r#"#!/usr/bin/python3 -S
-import os, select, signal, socket, sys
+import os, select, signal, socket, sys, time
 stop = []
 signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
 if os.environ.get("BROKEN"):
     print("it is bad", flush=True)
     sys.exit(1)
+while not os.path.exists(os.environ.get("AWAITED", "/")):
+    time.sleep(0.02)
 listener = socket.socket(fileno=3)
 listener.setblocking(False)
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
@@ -111,14 +113,24 @@ fn web(port: &str, environment: &str) -> String {
 }
 
 /// Requests without pause, until they are [`done`].
-fn load(m: &Machine, port: &str, seconds: u32) -> Spawned {
-    let (duration, url) = (format!("{seconds}s"), format!("http://127.0.0.1:{port}/"));
-    m.spawn(&["wrk", "--threads=1", "--connections=8", "--timeout=30s", "--duration", &duration, &url])
+fn load(m: &Machine, port: &str) -> Spawned {
+    load_for(m, port, "1h")
 }
 
-/// Waits for the end of the requests: none may have failed.
+fn load_for(m: &Machine, port: &str, time: &str) -> Spawned {
+    let url = format!("http://127.0.0.1:{port}/");
+    m.spawn(&["wrk", "--threads=1", "--connections=8", "--timeout=300s", "--duration", time, &url])
+}
+
+/// Ends the requests: none may have failed.
 #[track_caller]
-fn done(load: Spawned) {
+fn done(m: &Machine, load: Spawned) {
+    m.ok(&["pkill", "-INT", "-x", "wrk"]);
+    all_answered(load);
+}
+
+#[track_caller]
+fn all_answered(load: Spawned) {
     let output = load.finish();
     assert_eq!(output.status, 0, "{output:?}");
     assert!(!output.stdout.contains("Socket errors") && !output.stdout.contains("Non-2xx"), "{}", output.stdout);
@@ -137,12 +149,12 @@ fn no_request_fails_while_four_workers_are_restarted_and_brought_up_to_date(m: &
     m.write_program("/usr/local/bin/serve-http", SERVER);
     let group = m.start_group("load", &web("9101", "VALUE = \"1\""));
     let before = pids(m, "load", &WORKERS);
-    let requests = load(m, "9101", 8);
+    let requests = load(m, "9101");
     m.copse(&["restart", "load"]).expect(0, &["web@4  ready"]);
     let between = pids(m, "load", &WORKERS);
     m.write(&group.file(), &web("9101", "VALUE = \"2\""));
     m.copse(&["apply", "load"]).expect(0, &["web@4  ready"]);
-    done(requests);
+    done(m, requests);
     let after = pids(m, "load", &WORKERS);
     assert!((0..4).all(|at| before[at] != between[at] && between[at] != after[at]));
     assert_eq!(values(m, "load"), ["2"; 4]);
@@ -153,7 +165,7 @@ fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &
     let group = m.start_group("bad", &web("9102", "VALUE = \"1\""));
     let before = pids(m, "bad", &WORKERS[1..]);
     m.write(&group.file(), &web("9102", "VALUE = \"2\", BROKEN = \"yes\""));
-    let requests = load(m, "9102", 6);
+    let requests = load(m, "9102");
     let output = m.copse(&["apply", "bad"]);
     output.expect(
         6,
@@ -165,7 +177,7 @@ fn a_definition_that_never_gets_ready_stops_at_the_first_and_three_serve_on(m: &
         ],
     );
     assert_eq!(pids(m, "bad", &WORKERS[1..]), before);
-    done(requests);
+    done(m, requests);
     // One that is killed comes back as it was, also after a reload by hand.
     m.reload();
     m.kill_and_wait("bad-web@3.service");
@@ -255,10 +267,9 @@ fn an_apply_that_is_killed_anywhere_is_simply_run_again(m: &Machine) {
 
 fn an_apply_that_is_interrupted_holds_what_it_did_not_come_to(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let slow = |value: &str| web("9107", value) + "    min-ready-sec = \"1s\"\n";
-    let group = m.start_group("stopped", &slow("VALUE = \"1\""));
+    let group = m.start_group("stopped", &web("9107", "VALUE = \"1\""));
     let before = pids(m, "stopped", &WORKERS);
-    m.write(&group.file(), &slow("VALUE = \"2\""));
+    m.write(&group.file(), &(web("9107", "VALUE = \"2\"") + "    min-ready-sec = \"1h\"\n"));
     let apply = m.spawn(&["sh", "-c", "echo $$ > /run/apply-pid; exec copse apply stopped"]);
     m.wait_until("the first is another", || m.property("stopped-web@1.service", "MainPID") != before[0].to_string());
     m.sh("kill -HUP $(cat /run/apply-pid); kill -TERM $(cat /run/apply-pid)");
@@ -267,19 +278,21 @@ fn an_apply_that_is_interrupted_holds_what_it_did_not_come_to(m: &Machine) {
     assert_eq!(pids(m, "stopped", &WORKERS[1..]), before[1..]);
     m.kill_and_wait("stopped-web@4.service");
     assert_eq!(values(m, "stopped"), ["2", "1", "1", "1"]);
+    m.write(&group.file(), &web("9107", "VALUE = \"2\""));
     m.copse(&["apply", "stopped"]).expect(0, &["web@4  ready"]);
     assert_eq!(values(m, "stopped"), ["2"; 4]);
 }
 
 fn of_two_applies_at_once_the_second_waits_or_says_that_it_cannot(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
-    let slow = |value: &str| web("9108", value) + "    min-ready-sec = \"500ms\"\n";
-    let group = m.start_group("twice", &slow("VALUE = \"1\""));
-    m.write(&group.file(), &slow("VALUE = \"2\""));
+    m.remove("/run/twice-go");
+    let group = m.start_group("twice", &web("9108", "VALUE = \"1\""));
+    m.write(&group.file(), &web("9108", "VALUE = \"2\", AWAITED = \"/run/twice-go\""));
     let first = m.spawn(&["copse", "apply", "twice"]);
     m.wait_until("the first apply is at it", || m.exists("/run/copse/pins/twice"));
     m.copse(&["apply", "twice"]).expect(10, &["`twice` is locked by another `copse apply`"]);
     let second = m.spawn(&["copse", "apply", "--wait", "--json", "twice"]);
+    m.write("/run/twice-go", "");
     first.finish().expect(0, &["web@4  ready"]);
     let pids_after = pids(m, "twice", &WORKERS);
     second.finish().expect(0, &[r#""changed":false"#]);
@@ -289,12 +302,12 @@ fn of_two_applies_at_once_the_second_waits_or_says_that_it_cannot(m: &Machine) {
 fn an_address_changes_with_its_service_down(m: &Machine) {
     m.write_program("/usr/local/bin/serve-http", SERVER);
     let group = m.start_group("moved", &web("9109", "VALUE = \"1\""));
-    let requests = load(m, "9109", 3);
+    let requests = load(m, "9109");
     m.write(&group.file(), &web("9110", "VALUE = \"1\""));
     m.copse(&["apply", "moved"]).expect(0, &["web.socket  ready", "web@4"]);
     // Whoever asks at the old address learns that nobody is there; at the new one somebody is.
-    requests.finish();
-    done(load(m, "9110", 1));
+    drop(requests);
+    all_answered(load_for(m, "9110", "5s"));
     assert!(m.property("moved-web.socket", "Listen").contains("9110"));
     assert_ne!(m.run(&["wrk", "-d", "1s", "http://127.0.0.1:9109/"]).status, 0);
 }

@@ -244,9 +244,11 @@ fn a_signal_and_a_forgotten_failure(m: &Machine) {
 }
 
 fn who_waits_for_a_group_learns_how_it_ended(m: &Machine) {
-    let group = m.group("await", &GROUP.replace("notify 0.1\"", "notify 1\""));
+    m.remove("/run/await-go");
+    let group = m.group("await", &GROUP.replace("notify 0.1\"", "await /run/await-go\""));
     m.systemctl(&["start", "--no-block", "await.target"]);
     m.copse(&["wait", "--timeout=1ms", "await"]).expect(9, &["await is starting"]);
+    m.write("/run/await-go", "");
     m.copse(&["wait", "await"]).expect(0, &[]);
     assert_eq!(m.state("await.target"), "active");
     m.systemctl(&["stop", "--no-block", "await.target"]);

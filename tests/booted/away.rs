@@ -11,13 +11,27 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(who_watches_a_group_goes_on_when_systemd_or_the_bus_was_away),
 ];
 
+/// Waits until systemd has re-executed itself so many times more, if it does so.
+const AWAIT_ABSENCES: &str = "#!/bin/sh
+count() { wc -l </run/reexecs; }
+enough=$(($(count) + $1))
+until [ -e /run/enough ] || [ \"$(count)\" -ge $enough ]; do sleep 0.05; done
+";
+
+fn install(m: &Machine) {
+    m.write_program("/usr/local/bin/await-absences", AWAIT_ABSENCES);
+    m.write("/run/enough", "");
+    m.write("/run/reexecs", "");
+    m.remove("/run/starts");
+}
+
 /// Each start leaves a line.
 fn group_file(value: u32) -> String {
     format!(
         r#"
         [process.worker]
         shell = "echo $0 >>/run/starts; exec sleep infinity"
-        exec-start-pre = ["/bin/sleep", "0.2"]
+        exec-start-pre = ["/usr/local/bin/await-absences", "1"]
         environment = {{ VALUE = "{value}" }}
         instances = 4
         min-ready-sec = "300ms"
@@ -28,8 +42,8 @@ fn group_file(value: u32) -> String {
 
 /// Has systemd re-execute itself again and again, until [`enough`].
 fn restless(m: &Machine) -> Spawned {
+    m.write("/run/reexecs", "");
     m.remove("/run/enough");
-    m.remove("/run/reexecs");
     m.spawn(&[
         "sh",
         "-c",
@@ -51,9 +65,8 @@ fn starts(m: &Machine) -> Vec<usize> {
 }
 
 fn a_rolling_restart_goes_on_while_systemd_re_executes_itself(m: &Machine) {
-    let group = m.group("away", &group_file(1));
-    m.remove("/run/starts");
-    group.start();
+    install(m);
+    let _group = m.start_group("away", &group_file(1));
     let restless = restless(m);
     let output = m.copse(&["restart", "away"]);
     enough(m, restless);
@@ -63,9 +76,8 @@ fn a_rolling_restart_goes_on_while_systemd_re_executes_itself(m: &Machine) {
 }
 
 fn an_apply_goes_on_while_systemd_re_executes_itself(m: &Machine) {
-    let group = m.group("gone", &group_file(1));
-    m.remove("/run/starts");
-    group.start();
+    install(m);
+    let group = m.start_group("gone", &group_file(1));
     m.write(&group.file(), &group_file(2));
     let restless = restless(m);
     let output = m.copse(&["apply", "gone"]);
@@ -77,16 +89,18 @@ fn an_apply_goes_on_while_systemd_re_executes_itself(m: &Machine) {
 }
 
 fn a_start_and_a_stop_go_on_while_systemd_re_executes_itself(m: &Machine) {
+    install(m);
     let _group = m.group(
         "still",
         r#"
         [process.slow]
-        exec = "/usr/local/bin/stand-in notify 2"
+        exec = "/usr/local/bin/stand-in notify"
+        exec-start-pre = ["/usr/local/bin/await-absences", "2"]
         ready = "notify"
         [process.firm]
-        exec = "/usr/local/bin/stand-in stubborn"
+        exec = "/usr/local/bin/stand-in sulk 1"
+        exec-stop = ["/usr/local/bin/await-absences", "2"]
         ready = "notify"
-        timeout-stop-sec = "2s"
         "#,
     );
     let busy = restless(m);

@@ -167,7 +167,8 @@ fn a_process_that_dies_before_its_probe_holds_fails_at_once(m: &Machine) {
     );
     let began = Instant::now();
     group.fails_to_start();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // A time-out would take 90 s.
+    assert!(began.elapsed() < Duration::from_secs(80), "{:?}", began.elapsed());
     assert_eq!(m.state("dying-web.service"), "failed");
 }
 

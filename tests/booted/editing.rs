@@ -77,7 +77,7 @@ const SIGNALLED: &str = r#"
     [process.goes]
     exec = ["/bin/sh", "-c", "trap 'echo got USR1 >/run/signal; exit 0' USR1; trap '' TERM; while :; do sleep 0.1; done"]
     kill-signal = "SIGUSR1"
-    timeout-stop-sec = "5s"
+    timeout-stop-sec = "5min"
 "#;
 
 fn a_removed_process_keeps_its_stop_signal(m: &Machine) {

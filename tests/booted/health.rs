@@ -28,7 +28,7 @@ fn a_hung_database_is_restarted_and_its_siblings_are_left_alone(m: &Machine) {
         exec = "redis-server --port 8350 --dir {runtime-directory}"
         runtime-directory = "ailing"
         ready = { tcp = "127.0.0.1:8350" }
-        health = { command = ["redis-cli", "-p", "8350", "ping"], interval-sec = "700ms", failures = 2 }
+        health = { command = ["redis-cli", "-p", "8350", "ping"], interval-sec = "2s", failures = 2 }
         restart-sec = "100ms"
         user = "nobody"
         hardening = "strict"
@@ -60,15 +60,15 @@ fn health_is_looked_after_while_a_unit_reloads(m: &Machine) {
         "reloading",
         r#"
         [defaults]
-        health = { tcp = "127.0.0.1:8352", interval-sec = "500ms", failures = 2 }
+        health = { tcp = "127.0.0.1:8352", interval-sec = "1s", failures = 2 }
         restart = "no"
         [process.told]
         exec = ["/usr/local/bin/server", "late", "tcp", "8352"]
         ready = { tcp = "127.0.0.1:8352" }
-        exec-reload = ["/bin/sleep", "5"]
+        exec-reload = ["/bin/sh", "-c", "until [ -e /run/reloaded ]; do sleep 0.1; done"]
         [process.tells]
         shell = '''
-        trap 'copse-notify send --reloading; sleep 5; copse-notify send --ready' HUP
+        trap 'copse-notify send --reloading; until [ -e /run/reloaded ]; do sleep 0.1; done; copse-notify send --ready' HUP
         copse-notify send --ready
         while :; do sleep 0.1; done
         '''
@@ -79,13 +79,15 @@ fn health_is_looked_after_while_a_unit_reloads(m: &Machine) {
     );
     for unit in ["reloading-told.service", "reloading-tells.service"] {
         let pid = m.pid(unit);
+        m.remove("/run/reloaded");
         m.systemctl(&["reload", "--no-block", unit]);
         m.wait_for_state(unit, "reloading");
         let ping = || -> u64 { m.property(unit, "WatchdogTimestampMonotonic").parse().expect("a number") };
         let began = ping();
         // For longer than the watchdog's time (3 × the interval) would let it live without.
-        m.wait_until("it was pinged for two seconds", || ping() > began + 2_000_000);
+        m.wait_until("it was pinged for four seconds", || ping() > began + 4_000_000);
         assert_eq!(m.state(unit), "reloading", "{unit}");
+        m.write("/run/reloaded", "");
         m.wait_for_state(unit, "active");
         assert_eq!(m.pid(unit), pid, "{unit}");
     }
@@ -108,7 +110,7 @@ while not (stop or os.path.exists(sys.argv[2])) or time.monotonic() < (stop or [
     except OSError:
         pass
 s.close()
-time.sleep(0 if os.path.exists(sys.argv[2]) else 4)
+time.sleep(0 if os.path.exists(sys.argv[2]) else 5)
 while not stop:
     time.sleep(0.05)
 print("ended in order", flush=True)
@@ -124,7 +126,7 @@ fn a_process_that_takes_its_time_to_stop_is_not_taken_for_hung(m: &Machine) {
         r#"
         [defaults]
         ready = { tcp = "127.0.0.1:{env:PORT}" }
-        health = { tcp = "127.0.0.1:{env:PORT}", interval-sec = "500ms", failures = 1 }
+        health = { tcp = "127.0.0.1:{env:PORT}", interval-sec = "1s", failures = 1 }
         [process.mixed]
         exec = "/usr/local/bin/draining {env:PORT} /run/none"
         kill-mode = "mixed"
@@ -134,7 +136,7 @@ fn a_process_that_takes_its_time_to_stop_is_not_taken_for_hung(m: &Machine) {
         environment = { PORT = "8361" }
         [process.command]
         exec = "/usr/local/bin/draining {env:PORT} /run/drain"
-        exec-stop = ["/bin/sh", "-c", "sleep 1.2; touch /run/drain; sleep 4"]
+        exec-stop = ["/bin/sh", "-c", "sleep 1.2; touch /run/drain; sleep 5"]
         environment = { PORT = "8362" }
         "#,
     );

@@ -34,7 +34,7 @@ impl<'m> ByHand<'m> {
         let mut target = format!(
             "[Unit]\nWants=copse-reset@{group}.service\nRequires=copse-ready@{group}.service\nAfter=copse-ready@{group}.service\n"
         );
-        let mut awaited = "[Service]\nTimeoutStartSec=30s\n".to_owned();
+        let mut awaited = "[Service]\nTimeoutStartSec=300s\n".to_owned();
         for (name, unit, service) in processes {
             target.push_str(&format!("Wants={name}.service\n"));
             awaited.push_str(&format!("StandardInputText={name}.service\n"));
@@ -131,7 +131,7 @@ fn what_is_skipped_done_or_masked_does_not_keep_a_group_from_starting(m: &Machin
 }
 
 fn a_gate_goes_on_waiting_over_a_reexecution_of_systemd(m: &Machine) {
-    let service = "Type=notify\nNotifyAccess=all\nTimeoutStartSec=60s\n\
+    let service = "Type=notify\nNotifyAccess=all\nTimeoutStartSec=300s\n\
         ExecStart=/bin/bash -c 'until [ -e /run/reexecuted ]; do sleep 0.1; done; systemd-notify --ready; exec sleep infinity'";
     let group = ByHand::new(m, "reexec", &[("reexec-a", "", service)]);
     m.systemctl(&["start", "--no-block", "reexec.target"]);

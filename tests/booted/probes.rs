@@ -37,8 +37,9 @@ fn report(m: &Machine, what: &str, measured: &[(&str, f64)]) {
     println!("{}: milliseconds {what}: {}", m.version(), all.join(", "));
 }
 
-/// What nothing that is measured here takes on a machine under heavy load; the aim is 5 ms (`make bench`).
-const LATE: f64 = 5000.0;
+/// In milliseconds. Nothing that is measured here takes this long on a machine under heavy load, and a time-out takes
+/// longer; the aim is 5 ms (`make bench`).
+const LATE: f64 = 60_000.0;
 
 /// Each of them became active after its server served, and soon.
 #[track_caller]
@@ -83,7 +84,7 @@ fn every_probe_says_what_a_server_that_never_serves_is_missing(m: &Machine) {
         assert_eq!(m.state(&unit), "activating", "{unit}");
     }
     drop(group);
-    let group = m.group("served", &group_of_every_probe("never", "restart = \"no\"\ntimeout-start-sec = 8"));
+    let group = m.group("served", &group_of_every_probe("never", "restart = \"no\"\ntimeout-start-sec = 20"));
     group.fails_to_start();
     for served in EVERY_PROBE {
         let unit = served.unit();
@@ -144,7 +145,7 @@ fn a_listener_of_another_service_makes_nobody_ready(m: &Machine) {
         exec = ["/usr/local/bin/server", "never", "tcp", "8310"]
         ready = { listening = 8310 }
         after = ["squatter"]
-        timeout-start-sec = 60
+        timeout-start-sec = 600
         "#,
     );
     m.systemctl(&["start", "--no-block", &group.target()]);
@@ -238,6 +239,7 @@ fn two_hundred_services_started_at_once_are_all_ready(m: &Machine) {
         r#"
         [defaults]
         restart = "no"
+        timeout-start-sec = 600
         [process.beside]
         instances = 100
         shell = "sleep 0.3; : >{runtime-directory}/ready; exec sleep infinity"

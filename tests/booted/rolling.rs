@@ -78,7 +78,7 @@ const SETTLING: &str = r#"
 "#;
 
 fn a_restart_waits_until_each_instance_is_settled(m: &Machine) {
-    let _group = m.start_group("settle", &SETTLING.replace("SPAN", "60s"));
+    let _group = m.start_group("settle", &SETTLING.replace("SPAN", "1h"));
     let before = m.pid("settle-node@2.service");
     let restart = m.spawn(&["copse", "restart", "settle"]);
     m.wait_for_state("copse-settled-settle-node@1.service", "activating");
@@ -97,7 +97,7 @@ fn a_restart_waits_until_each_instance_is_settled(m: &Machine) {
 }
 
 fn an_instance_that_never_settles_ends_the_restart(m: &Machine) {
-    let group = m.start_group("unsettled", &SETTLING.replace("SPAN", "1s"));
+    let group = m.start_group("unsettled", &SETTLING.replace("SPAN", "10s"));
     let before = m.pid("unsettled-node@2.service");
     m.copse(&["restart", "unsettled"]).expect(1, &["node@1  ready, but not settled: ", "/bin/sh"]);
     assert_eq!(m.pid("unsettled-node@2.service"), before);
@@ -127,8 +127,17 @@ fn a_canary_that_dies_keeps_the_others_from_being_touched(m: &Machine) {
 }
 
 fn half_of_the_instances_at_once(m: &Machine) {
-    let _group = m.start_group("half", &GROUP.replace("instances = 3", "instances = 4"));
-    m.copse(&["restart", "--max-unavailable=50%", "half/worker"]).expect(0, &["worker@4  ready"]);
+    m.write("/run/half-go", "");
+    let text =
+        GROUP.replace("instances = 3", "instances = 4").replace("\"notify\", \"0.1\"", "\"await\", \"/run/half-go\"");
+    let _group = m.start_group("half", &text);
+    m.remove("/run/half-go");
+    let restart = m.spawn(&["copse", "restart", "--max-unavailable=50%", "half/worker"]);
+    m.wait_for_state("half-worker@1.service", "activating");
+    m.wait_for_state("half-worker@2.service", "activating");
+    m.write("/run/half-go", "");
+    restart.finish().expect(0, &["worker@4  ready"]);
+    m.remove("/run/half-go");
     let of = |number: u32| times(m, &format!("half-worker@{number}.service"));
     let ((one, one_ready), (two, two_ready), (three, _)) = (of(1), of(2), of(3));
     assert!(one < two_ready && two < one_ready, "the first two were restarted together");
@@ -137,13 +146,16 @@ fn half_of_the_instances_at_once(m: &Machine) {
 }
 
 fn an_interrupted_restart_finishes_the_instance_it_is_at(m: &Machine) {
-    let _group = m.start_group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"notify\", \"1\""));
+    m.write("/run/break-go", "");
+    let _group = m.start_group("break", &GROUP.replace("\"notify\", \"0.1\"", "\"await\", \"/run/break-go\""));
+    m.remove("/run/break-go");
     let before = pids(m, "break", &WORKERS);
     let mut restart = m.spawn(&["sh", "-c", "echo $$ > /run/restart-pid; exec copse restart break/worker"]);
     m.wait_for_state("break-worker@1.service", "activating");
     // A terminal that is gone is no reason to stop; the second signal asks for it.
     m.sh("kill -HUP $(cat /run/restart-pid); kill -INT $(cat /run/restart-pid)");
     assert!(restart.runs());
+    m.write("/run/break-go", "");
     restart.finish().expect(1, &["worker@1  ready", "interrupted"]);
     let now = pids(m, "break", &WORKERS);
     assert_ne!(now[0], before[0]);

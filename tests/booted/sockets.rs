@@ -49,7 +49,7 @@ answers, refused, empty, total = collections.Counter(), 0, 0, 0
 while not os.path.exists(sys.argv[2]):
     total += 1
     try:
-        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 300)
         text = b""
         while chunk := s.recv(100):
             text += chunk
@@ -210,7 +210,7 @@ fn each_instance_has_a_socket_of_its_own_where_the_address_says_so(m: &Machine) 
         "[process.web]\nexec = \"/usr/local/bin/serve {instance}\"\nready = \"notify\"\nlisten = { http = \"tcp:127.0.0.1:810{instance}\", admin = \"unix:/run/own-{instance}.sock\" }\nfirst-instance = 5\ninstances = 2\n",
     );
     let ask = |address: &str| {
-        m.ok(&["python3", "-Sc", "import socket,sys; a=sys.argv[1]\ns=socket.socket(socket.AF_UNIX) if a[0]=='/' else socket.socket()\ns.settimeout(10); s.connect(a if a[0]=='/' else ('127.0.0.1',int(a)))\nprint(s.recv(100).decode())", address])
+        m.ok(&["python3", "-Sc", "import socket,sys; a=sys.argv[1]\ns=socket.socket(socket.AF_UNIX) if a[0]=='/' else socket.socket()\ns.settimeout(300); s.connect(a if a[0]=='/' else ('127.0.0.1',int(a)))\nprint(s.recv(100).decode())", address])
     };
     for (address, answer) in [("8105", "5 "), ("8106", "6 "), ("/run/own-5.sock", "5 "), ("/run/own-6.sock", "6 ")] {
         let said = ask(address);

