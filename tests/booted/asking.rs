@@ -112,10 +112,10 @@ fn a_journal_that_does_not_answer_holds_up_no_start(m: &Machine) {
     let _group = m.group("mute", "[process.bad]\nshell = \"exit 3\"\nready = \"oneshot\"\ninstances = 2\n");
     m.systemctl(&["kill", "--signal=STOP", "systemd-journald.service"]);
     let begin = Instant::now();
-    let output = copse(m, &["start", "mute"]);
+    let output = m.copse(&["start", "mute"]);
     let took = begin.elapsed();
     m.systemctl(&["kill", "--signal=CONT", "systemd-journald.service"]);
-    expect(&output, 1, &["✗ start    bad@1  failed: exit status 3", "✗ start    bad@2  failed: exit status 3"]);
+    output.expect(1, &["✗ start    bad@1  failed: exit status 3", "✗ start    bad@2  failed: exit status 3"]);
     assert!(took < Duration::from_secs(10), "{took:?} {output:?}");
 }
 

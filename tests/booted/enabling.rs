@@ -39,17 +39,17 @@ fn an_enabled_group_is_one_for_systemctl_and_a_disabled_one_leaves_nothing(m: &M
     m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     group.start();
     assert_eq!(m.state("able-a.service"), "active");
-    said(&m.run(&["copse", "disable", "--now", "able"]), 0, "able: disabled");
+    m.copse(&["disable", "--now", "able"]).expect(0, &["able: disabled"]);
     assert_eq!(m.state("able-a.service"), "inactive");
     assert_eq!((left(m).as_str(), is_enabled(m, "able.target").as_str()), ("", "generated"));
     assert!(!m.property("multi-user.target", "Wants").contains("able.target"));
-    said(&m.run(&["copse", "disable", "able"]), 0, "able: was not enabled");
-    said(&m.run(&["copse", "enable", "--now", "able"]), 0, "");
+    m.copse(&["disable", "able"]).expect(0, &["able: was not enabled"]);
+    m.copse(&["enable", "--now", "able"]).expect(0, &[]);
     assert_eq!(m.state("able.target"), "active");
     // The group is gone, and can still be disabled.
     m.remove("/etc/copse/able.toml");
     m.reload();
-    said(&m.run(&["copse", "disable", "able"]), 0, "able: disabled");
+    m.copse(&["disable", "able"]).expect(0, &["able: disabled"]);
     assert_eq!(left(m), "");
 }
 
@@ -87,7 +87,7 @@ fn wanted_by_in_the_file_is_overruled_and_obeyed_again(m: &Machine) {
     let _group = m.group("able", &format!("wanted-by = [\"timers.target\"]\n{GROUP}"));
     let wanted = || m.property("able.target", "WantedBy");
     assert_eq!(wanted(), "timers.target");
-    said(&m.run(&["copse", "disable", "able"]), 0, "overrides `wanted-by` of the group file");
+    m.copse(&["disable", "able"]).expect(0, &["overrides `wanted-by` of the group file"]);
     assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("", "disabled"));
     m.copse(&["enable", "able"]).expect(0, &["able: enabled\n"]);
     assert_eq!((wanted().as_str(), is_enabled(m, "able.target").as_str()), ("timers.target", "enabled"));
@@ -107,19 +107,16 @@ fn what_cannot_be_enabled_is_left_alone(m: &Machine) {
         let message = lines.next().is_some_and(|line| line.starts_with("copse: "));
         assert!(message && lines.all(|line| line.starts_with("  help: ")), "{output:?}");
     }
-    said(&m.run(&["copse", "enable", "abel"]), 4, "there is no group `abel`\n  help: did you mean `able`?");
-    said(&m.run(&["copse", "enable", "able/a"]), 2, "`able/a` is not a group");
+    m.copse(&["enable", "abel"]).expect(4, &["there is no group `abel`\n  help: did you mean `able`?"]);
+    m.copse(&["enable", "able/a"]).expect(2, &["`able/a` is not a group"]);
     m.systemctl(&["mask", "able.target"]);
-    said(
-        &m.run(&["copse", "enable", "able"]),
-        1,
-        "`able.target` is masked\n  help: run `systemctl unmask able.target` first",
-    );
+    m.copse(&["enable", "able"])
+        .expect(1, &["`able.target` is masked\n  help: run `systemctl unmask able.target` first"]);
     m.systemctl(&["unmask", "able.target"]);
     m.write(TARGET, "[Unit]\nDescription=somebody's own\n");
     m.reload();
-    said(&m.run(&["copse", "enable", "able"]), 1, "was not written by copse");
-    said(&m.run(&["copse", "disable", "able"]), 1, "was not written by copse");
+    m.copse(&["enable", "able"]).expect(1, &["was not written by copse"]);
+    m.copse(&["disable", "able"]).expect(1, &["was not written by copse"]);
     m.remove(TARGET);
     m.write("/etc/copse/able.toml", "x = 1\n");
     m.reload();
@@ -136,7 +133,7 @@ fn a_user_enables_a_group_of_the_own_manager(m: &Machine) {
     user.copse(&["--user", "enable", "mine"]).expect(0, &["mine: enabled\n"]);
     assert_eq!(is_enabled(&user, "mine.target"), "enabled");
     assert!(m.exists(&format!("{config}/systemd/user/default.target.wants/mine.target")));
-    said(&user.run(&["copse", "--user", "disable", "mine"]), 0, "mine: disabled");
+    user.copse(&["--user", "disable", "mine"]).expect(0, &["mine: disabled"]);
     assert_eq!(m.ok(&["find", &format!("{config}/systemd"), "-name", "mine*"]), "");
     m.remove(&format!("{config}/copse/mine.toml"));
     user.reload();

@@ -1,8 +1,6 @@
 //! From which text a running process was started, whoever changed, reloaded or restarted what since; and units that are
 //! pinned to an older text.
 
-use std::time::Duration;
-
 use copse::basic::clock::Monotonic;
 use copse::state::history::{History, StartHistory};
 use copse::state::pins::{Pin, Pins, Units};

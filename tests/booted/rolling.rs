@@ -52,9 +52,7 @@ fn a_restart_stops_at_the_first_instance_that_does_not_get_ready(m: &Machine) {
 }
 
 fn a_restart_leaves_stopped_what_somebody_stopped_and_starts_it_when_it_is_named(m: &Machine) {
-    stand_in::install(m);
-    let group = m.group("rest", GROUP);
-    group.start();
+    let group = m.start_group("rest", GROUP);
     m.copse(&["stop", "rest/worker@2"]).expect(0, &["stop     worker@2  stopped"]);
     let said = "rest/worker@2 is inactive, not restarted; `copse start rest/worker@2` starts it";
     m.copse(&["restart", "rest"]).expect(0, &[said]);

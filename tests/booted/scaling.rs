@@ -57,10 +57,10 @@ fn more_and_fewer_instances_and_the_others_are_not_touched(m: &Machine) {
     assert!(!m.exists(&format!("/proc/{four}")));
     assert_eq!(all(), pids);
     // The group is ready with what it has now.
-    said(&m.run(&["copse", "status", "wide"]), 0, "wide   active");
-    said(&m.run(&["copse", "scale", "wide/web", "0"]), 0, "wide/web: 0 instances until the next boot\n");
+    m.copse(&["status", "wide"]).expect(0, &["wide   active"]);
+    m.copse(&["scale", "wide/web", "0"]).expect(0, &["wide/web: 0 instances until the next boot\n"]);
     assert_eq!(m.state("wide-web@1.service"), "inactive");
-    said(&m.run(&["copse", "scale", "--reset", "wide/web"]), 0, "wide/web: 2 instances, as in the group file\n");
+    m.copse(&["scale", "--reset", "wide/web"]).expect(0, &["wide/web: 2 instances, as in the group file\n"]);
     assert_eq!(states(m, ["wide-web@1.service", "wide-web@2.service"]), ["active", "active"]);
     assert!(!m.exists("/run/copse/wide.toml.d"));
     assert_eq!(m.pid("wide-db.service"), pids[0]);
@@ -147,14 +147,14 @@ fn a_held_process_is_released(m: &Machine) {
     let units = ["wide-web@1.service", "wide-web@2.service", "wide-job.timer"];
     assert_eq!(states(m, units), ["inactive", "inactive", "inactive"]);
     assert!(m.exists("/etc/copse/wide.toml.d/90-hold-web.toml"));
-    said(&m.run(&["copse", "release", "wide/web", "wide/job"]), 0, "wide/web is released\n");
+    m.copse(&["release", "wide/web", "wide/job"]).expect(0, &["wide/web is released\n"]);
     assert_eq!(states(m, units), ["active", "active", "active"]);
     assert_eq!(m.pid("wide-db.service"), db);
     assert!(!m.exists("/etc/copse/wide.toml.d"));
-    said(&m.run(&["copse", "release", "wide/web"]), 0, "wide/web is not held");
+    m.copse(&["release", "wide/web"]).expect(0, &["wide/web is not held"]);
     // The file itself says so: nobody else's word is taken back.
     group.rewrite(&format!("{GROUP}\n[process.gc]\nexec = \"/bin/sleep 9\"\nhold = true\n"));
-    said(&m.run(&["copse", "release", "wide/gc"]), 1, "not changed: `/etc/copse/wide.toml` sets `hold` of wide/gc");
+    m.copse(&["release", "wide/gc"]).expect(1, &["not changed: `/etc/copse/wide.toml` sets `hold` of wide/gc"]);
 }
 
 fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
@@ -184,7 +184,7 @@ fn a_frozen_group_stands_still_and_goes_on(m: &Machine) {
     m.wait_until("it goes on", || length() > before);
     assert_eq!(m.pid("cold-count.service"), pid);
     group.stop();
-    said(&m.run(&["copse", "freeze", "cold"]), 3, "`cold` has no running process");
+    m.copse(&["freeze", "cold"]).expect(3, &["`cold` has no running process"]);
     m.remove("/run/count");
 }
 
