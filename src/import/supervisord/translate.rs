@@ -6,12 +6,15 @@ mod order;
 mod process;
 mod restarts;
 mod texts;
+mod translated;
 mod unsupported;
 
 use std::path::PathBuf;
 
 use self::instances::{instances, set_instances};
 use self::notes::Notes;
+pub use self::translated::Member;
+use self::translated::Translated;
 use super::config::{Config, Program};
 use super::options::LOGS;
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -28,23 +31,6 @@ pub struct Imported {
     pub members: Vec<Member>,
     /// What is not imported, or behaves differently.
     pub diagnostics: Diagnostics,
-}
-
-/// A process under its old and its new name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// `GROUP:PROCESS`, as supervisorctl has it.
-    pub was: String,
-    pub process: String,
-    pub instance: Option<String>,
-}
-
-/// A program with its new name and its table.
-struct Translated<'c> {
-    program: &'c Program,
-    name: String,
-    instances: Option<Vec<String>>,
-    table: Table,
 }
 
 /// Keys with copse's own defaults. They are written only if `[defaults]` has another value.
@@ -156,20 +142,4 @@ fn translate_program<'c>(
     }
     process::Translation { program, config, scope, notes }.fill(instances.as_deref(), &mut table)?;
     Some(Translated { program, name, instances, table })
-}
-
-impl Translated<'_> {
-    fn members(&self) -> Vec<Member> {
-        let processes = self.program.processes.iter().enumerate();
-        let member = |(index, process): (usize, &super::config::Process)| Member {
-            was: format!("{}:{}", self.program.group, process.name.literal().unwrap_or_default()),
-            process: self.name.clone(),
-            instance: self.instances.as_ref().and_then(|names| names.get(index).cloned()),
-        };
-        processes.map(member).collect()
-    }
-
-    fn is_manual(&self) -> bool {
-        self.table.get("start") == Some(&"manual".into())
-    }
 }

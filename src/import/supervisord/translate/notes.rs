@@ -1,6 +1,6 @@
 //! What the report says.
 
-use super::Translated;
+use super::translated::Translated;
 use crate::basic::diagnostic::{At, Code, Diagnostic, Diagnostics};
 use crate::import::group_file::GroupFile;
 use crate::import::supervisord::config::Program;

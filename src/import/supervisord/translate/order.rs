@@ -1,7 +1,7 @@
 //! `after`, from `priority` and from the dependencies that plug-ins add.
 
-use super::Translated;
 use super::notes::Notes;
+use super::translated::Translated;
 use crate::import::supervisord::datatypes::{boolean, name};
 
 /// Sets `after`. A process that is not started with the group cannot be waited for, and there may be no cycle.

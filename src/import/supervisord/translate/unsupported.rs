@@ -1,7 +1,7 @@
 //! Sections and options that are not imported.
 
-use super::Translated;
 use super::notes::Notes;
+use super::translated::Translated;
 use crate::basic::diagnostic::Code;
 use crate::basic::suggest;
 use crate::import::supervisord::configparser::Setting;
