@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{Error, Exit, Output, create, next};
+use super::output::{Output, create, next};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
 use crate::basic::suggest;
+use crate::cli::common::error::Error;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::input::read_file;
 use crate::import::dotenv;
 use crate::import::dotenv::Variable;

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use clap::Args;
 use glob::MatchOptions;
 
-use super::{Error, Exit, Output, next};
+use super::output::{Output, next};
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile};
 use crate::basic::scope::Scope;
+use crate::cli::common::error::Error;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::input::read_file;
+use crate::cli::common::output::print;
 use crate::import::dotenv;
 use crate::import::supervisord::config::World;
 use crate::import::supervisord::options::KINDS;
@@ -45,7 +48,7 @@ impl Supervisord {
     /// Reads all files, and writes the group file.
     pub fn run(self, scope: Scope) -> Result<Exit, Error> {
         if self.explain {
-            return super::output::print(&explanation()).map(|()| Exit::Done);
+            return print(&explanation()).map(|()| Exit::Done);
         }
         let mut diagnostics = Diagnostics::default();
         let (files, environment) = match (self.read_files(), self.environment(&mut diagnostics)) {
