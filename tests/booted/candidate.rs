@@ -1,15 +1,11 @@
 //! What a roll-out over many machines needs of each: a file is judged before it is installed, a failure is reported to
 //! programs, logs name their host, and nothing that is taken out of a file blocks an apply.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
-use crate::asking::{copse, expect};
 use crate::machines::machine::Machine;
 use crate::machines::scope::Scope;
 use crate::situation::{Situation, situation};
-use crate::stand_in;
 
 pub const SITUATIONS: &[Situation] = &[
     situation!(a_file_is_checked_and_planned_before_it_is_installed),
@@ -17,8 +13,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(a_failed_unit_is_reported_to_programs_with_the_reason),
     situation!(the_logs_of_several_hosts_name_them),
 ];
-
-const SOON: Duration = Duration::from_secs(20);
 
 const GROUP: &str = "[process.a]\nexec = \"/bin/sleep 1000\"\n[process.b]\nexec = \"/bin/sleep 1000\"\n";
 
@@ -36,8 +30,8 @@ fn a_file_is_checked_and_planned_before_it_is_installed(m: &Machine) {
     // Under any name, as configuration management hands it over; with the drop-in that is installed.
     let new = "/tmp/ansible.tmp/.source";
     m.write(new, &GROUP.replace("process.b]", "process.b]\nnice = 5"));
-    expect(&copse(m, &["check", "--as", "cand", new]), 0, &["1 group: nothing wrong"]);
-    let plan = |words: &[&str]| copse(m, &[&["plan", "--json", "--exit-code", "--as", "cand"], words].concat());
+    m.copse(&["check", "--as", "cand", new]).expect(0, &["1 group: nothing wrong"]);
+    let plan = |words: &[&str]| m.copse(&[&["plan", "--json", "--exit-code", "--as", "cand"], words].concat());
     let output = plan(&[new]);
     assert_eq!(output.status, 7, "{output:?}");
     let value = object(&output.stdout);
@@ -56,19 +50,19 @@ fn a_file_is_checked_and_planned_before_it_is_installed(m: &Machine) {
     assert_eq!(plan(&["/tmp/ansible.tmp/same"]).status, 0);
     // A mistake, and a unit that another installed group has.
     m.write(new, "[process.a]\nexce = \"/bin/sleep 1\"\n");
-    expect(&copse(m, &["check", "--as", "cand", new]), 5, &[new, "unknown-key", "did you mean `exec`?"]);
-    expect(&plan(&[new]), 5, &["unknown-key"]);
+    m.copse(&["check", "--as", "cand", new]).expect(5, &[new, "unknown-key", "did you mean `exec`?"]);
+    plan(&[new]).expect(5, &["unknown-key"]);
     m.write(new, &format!("{GROUP}[process.other-x]\nexec = \"/bin/sleep 1\"\n"));
-    expect(&copse(m, &["check", "--as", "cand", new]), 5, &["`cand-other-x.service` is already a unit of group"]);
+    m.copse(&["check", "--as", "cand", new]).expect(5, &["`cand-other-x.service` is already a unit of group"]);
     // A group that is new here.
-    expect(&copse(m, &["check", "--as", "cand-new", "/etc/copse/cand.toml"]), 0, &["nothing wrong"]);
-    expect(&copse(m, &["plan", "--as", "cand-new", "/etc/copse/cand.toml"]), 0, &["not active"]);
+    m.copse(&["check", "--as", "cand-new", "/etc/copse/cand.toml"]).expect(0, &["nothing wrong"]);
+    m.copse(&["plan", "--as", "cand-new", "/etc/copse/cand.toml"]).expect(0, &["not active"]);
     // Nothing was installed or touched.
     assert_eq!(m.read("/etc/copse/cand.toml"), GROUP);
     assert!(!m.exists("/etc/copse/cand-new.toml"));
-    expect(&copse(m, &["plan", "cand"]), 0, &["nothing to do"]);
-    expect(&copse(m, &["plan", new]), 2, &["it is a file", "--as GROUP"]);
-    expect(&copse(m, &["check", "--as", "cand"]), 2, &["takes one file"]);
+    m.copse(&["plan", "cand"]).expect(0, &["nothing to do"]);
+    m.copse(&["plan", new]).expect(2, &["it is a file", "--as GROUP"]);
+    m.copse(&["check", "--as", "cand"]).expect(2, &["takes one file"]);
     m.remove("/etc/copse/cand.toml.d");
     m.remove("/tmp/ansible.tmp");
     drop((group, other));
@@ -95,15 +89,15 @@ fn a_part_that_is_taken_out_of_the_file_never_blocks_an_apply(m: &Machine) {
         m.ok(&["copse", "start", "parts"]);
         let pid = m.pid("parts-a.service");
         m.write("/etc/copse/parts.toml", &without(left_out));
-        let apply = |words: &[&str]| copse(m, &[&["apply", "--json", "parts"], words].concat());
+        let apply = |words: &[&str]| m.copse(&[&["apply", "--json", "parts"], words].concat());
         let output = apply(&[]);
         assert_eq!(output.status, 0, "without {left_out:?}: {output:?}");
         assert_eq!(object(&output.stdout)["complete"], true);
         // And that was all.
         let output = apply(&[]);
         assert_eq!((output.status, &object(&output.stdout)["changed"]), (0, &false.into()), "{left_out:?}: {output:?}");
-        expect(&copse(m, &["plan", "--exit-code", "parts"]), 0, &["nothing to do"]);
-        expect(&copse(m, &["status", "parts"]), 0, &["active"]);
+        m.copse(&["plan", "--exit-code", "parts"]).expect(0, &["nothing to do"]);
+        m.copse(&["status", "parts"]).expect(0, &["active"]);
         assert_eq!(m.pid("parts-a.service"), pid, "nothing else was touched");
         // Back, and the same by a roll-back.
         m.write("/etc/copse/parts.toml", &without(&[]));
@@ -112,13 +106,12 @@ fn a_part_that_is_taken_out_of_the_file_never_blocks_an_apply(m: &Machine) {
         m.ok(&["copse", "apply", "parts"]);
         m.write("/etc/copse/parts.toml", &without(&[]));
         m.ok(&["copse", "apply", "parts"]);
-        expect(&copse(m, &["plan", "--exit-code", "parts"]), 0, &["nothing to do"]);
+        m.copse(&["plan", "--exit-code", "parts"]).expect(0, &["nothing to do"]);
         group.stop();
     }
 }
 
 fn a_failed_unit_is_reported_to_programs_with_the_reason(m: &Machine) {
-    stand_in::install(m);
     let good = "[process.a]\nexec = \"/usr/local/bin/stand-in notify\"\nready = \"notify\"\nrestart = \"no\"\n";
     let group = m.group("why", good);
     group.start();
@@ -129,7 +122,7 @@ fn a_failed_unit_is_reported_to_programs_with_the_reason(m: &Machine) {
     };
     let bad = r#"exec = ["/bin/sh", "-c", "echo cannot load config of rev bad >&2; exit 3"]"#;
     m.write(&group.file(), &good.replace("exec = \"/usr/local/bin/stand-in notify\"", bad));
-    let output = copse(m, &["apply", "--json", "why"]);
+    let output = m.copse(&["apply", "--json", "why"]);
     assert_eq!(output.status, 6, "{output:?}");
     let unit = reason(&output.stdout);
     assert_eq!((&unit["unit_result"], &unit["exit_status"]), (&"exit-code".into(), &3.into()), "{unit}");
@@ -139,19 +132,19 @@ fn a_failed_unit_is_reported_to_programs_with_the_reason(m: &Machine) {
         "{unit}"
     );
     // As the status has it.
-    let status = object(&copse(m, &["status", "--json", "why"]).stdout);
+    let status = object(&m.copse(&["status", "--json", "why"]).stdout);
     assert_eq!(status["units"][0]["last_line"], unit["last_line"], "{status}");
     for verb in ["start", "restart"] {
         m.systemctl(&["stop", "why.target"]);
         m.reload();
-        let output = copse(m, &[verb, "--json", "why"]);
+        let output = m.copse(&[verb, "--json", "why"]);
         assert_eq!(output.status, 1, "{verb}: {output:?}");
         assert_eq!(reason(&output.stdout)["last_line"], "cannot load config of rev bad", "{verb}: {output:?}");
     }
     m.write(&group.file(), &good.replace("exec = \"/usr/local/bin/stand-in notify\"", "shell = \"kill -SEGV $$\""));
     m.systemctl(&["stop", "why.target"]);
     m.reload();
-    let unit = reason(&copse(m, &["start", "--json", "why"]).stdout);
+    let unit = reason(&m.copse(&["start", "--json", "why"]).stdout);
     assert_eq!((&unit["exit_status"], &unit["signal"]), (&Value::Null, &"SEGV".into()), "{unit}");
 }
 
@@ -160,21 +153,19 @@ fn the_logs_of_several_hosts_name_them(m: &Machine) {
     group.start();
     let host = m.ok(&["hostname"]).trim().to_owned();
     let line = format!(" {host} a ");
-    m.wait_until("the line is in the journal", SOON, || {
-        copse(m, &["logs", "-m", "far-logs"]).stdout.contains("said it")
-    });
+    m.wait_until("the line is in the journal", || m.copse(&["logs", "-m", "far-logs"]).stdout.contains("said it"));
     // As systemd-journal-remote(8) keeps those of other hosts, of a group that is not here.
     m.sh("journalctl --sync || true; rm -rf /tmp/remote; mkdir /tmp/remote; cp /run/log/journal/*/*.journal \
           /var/log/journal/*/*.journal /tmp/remote 2>/dev/null || true");
     drop(group);
     for words in [&["logs", "-m", "far-logs"][..], &["logs", "-D", "/tmp/remote", "far-logs"]] {
-        let output = copse(m, words);
+        let output = m.copse(words);
         assert_eq!(output.status, 0, "{words:?}: {output:?}");
         let said = output.stdout.lines().find(|line| line.ends_with("| said it"));
         let shown = said.unwrap_or_else(|| panic!("{words:?}: {output:?}"));
         assert!(shown.contains(&line), "{words:?}: {shown}");
     }
     // Without these, the group has to be one of this machine.
-    expect(&copse(m, &["logs", "far-logs"]), 4, &["there is no group `far-logs`"]);
+    m.copse(&["logs", "far-logs"]).expect(4, &["there is no group `far-logs`"]);
     m.remove("/tmp/remote");
 }

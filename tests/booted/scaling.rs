@@ -289,9 +289,9 @@ fn what_is_frozen_is_thawed_before_it_is_stopped_restarted_or_killed(m: &Machine
     assert_eq!(m.property("ice-w@2.service", "FreezerState"), "running");
     freeze();
     m.write(&group.file(), &file(2));
-    let plan = m.run(&["copse", "plan", "ice"]);
-    said(&plan, 0, "frozen, thawed first: w@2");
-    said(&m.run(&["copse", "apply", "ice"]), 0, SAID);
+    let plan = m.copse(&["plan", "ice"]);
+    plan.expect(0, &["frozen, thawed first: w@2"]);
+    m.copse(&["apply", "ice"]).expect(0, &[SAID]);
     assert!(m.sh("tr '\\0' '\\n' </proc/$(systemctl show -P MainPID ice-w@2)/environ").contains("VALUE=2"));
     // One that dies frozen could never be started again (257, 262).
     let pid = m.pid("ice-w@2.service");

@@ -3,26 +3,21 @@
 //! The service manager is asked as little as its interface allows: once for the states of all units, and once for each
 //! unit whose details are shown. These requests are sent together, so that there is one wait for all answers.
 
+mod output;
 mod read;
 mod watch;
 
 use clap::Args;
 
-use self::read::Group;
+use self::output::{Output, whole};
 use crate::basic::scope::Scope;
-use crate::basic::terminal::TerminalStyle;
-use crate::change::observe::Observer;
-use crate::cli::common::args::{Color, Json};
 use crate::cli::common::error::Error;
 use crate::cli::common::execute::Execute;
 use crate::cli::common::exit::Exit;
-use crate::cli::common::groups::{context, load, unknown, warn_no_groups};
-use crate::cli::common::output;
-use crate::cli::common::selector::Selector;
+use crate::cli::common::groups::{load, warn_no_groups};
+use crate::cli::common::output::print;
 use crate::cli::common::session::with_manager;
-use crate::manager::Connected;
-use crate::status::{Status as Shown, json, render};
-use crate::unit::name::GroupName;
+use crate::status::render;
 
 /// Show the state of groups, processes or instances; without an argument, list all groups.
 ///
@@ -49,15 +44,6 @@ pub(crate) struct List {
     output: Output,
 }
 
-#[derive(Debug, Default, Clone, Copy, Args)]
-struct Output {
-    #[command(flatten)]
-    json: Json,
-
-    #[command(flatten)]
-    color: Color,
-}
-
 impl Execute for Status {
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
         let Self { names, watch, output } = self;
@@ -68,8 +54,8 @@ impl Execute for Status {
             if watch {
                 return watch::watch(&names, output, scope, &systemd).await;
             }
-            let (shown, exit) = collect(&names, scope, &systemd).await?;
-            output::print(&output.text(scope, &shown, whole))?;
+            let (shown, exit) = read::collect(&names, scope, &systemd).await?;
+            print(&output.text(scope, &shown, whole))?;
             Ok(exit)
         })
     }
@@ -83,45 +69,9 @@ impl Execute for List {
             if groups.is_empty() && !self.output.json.json {
                 warn_no_groups(&directories);
             } else {
-                output::print(&self.output.text(scope, &groups, render::list))?;
+                print(&self.output.text(scope, &groups, render::list))?;
             }
             Ok(Exit::Done)
         })
-    }
-}
-
-/// The status of all that `names` select, and the exit status.
-async fn collect(names: &[String], scope: Scope, systemd: &Connected) -> Result<(Vec<Shown>, Exit), Error> {
-    let (directories, outcome) = load(scope);
-    let observer = Observer::read(&directories, context(scope));
-    let (mut shown, mut exit) = (Vec::new(), Exit::Done);
-    for name in names {
-        let selector = Selector::new(name, &outcome.groups);
-        let status = match GroupName::new(&selector.group) {
-            Some(name) => {
-                Group::new(scope, &name, &outcome).status(systemd, &directories, &observer, &selector).await?
-            }
-            None => None,
-        };
-        exit = exit.worse(match &status {
-            Some(status) if status.errors > 0 => Exit::Invalid,
-            Some(status) => Exit::from(status.verdict),
-            None => unknown(&selector, &outcome).report(scope),
-        });
-        shown.extend(status);
-    }
-    Ok((shown, exit))
-}
-
-fn whole(shown: &[Shown], style: TerminalStyle) -> String {
-    shown.iter().map(|status| render::render(status, style)).collect::<Vec<_>>().join("\n")
-}
-
-impl Output {
-    fn text(self, scope: Scope, shown: &[Shown], render: impl FnOnce(&[Shown], TerminalStyle) -> String) -> String {
-        match self.json.json {
-            true => shown.iter().map(|status| json::render(status) + "\n").collect(),
-            false => render(shown, output::style(self.color.color, scope)),
-        }
     }
 }

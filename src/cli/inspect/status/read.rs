@@ -13,8 +13,9 @@ use crate::change::observe::members::{Kind, Member, Start};
 use crate::change::observe::state::{GroupState, State};
 use crate::change::plan::outdated;
 use crate::cli::common::error::Error;
+use crate::cli::common::exit::Exit;
 use crate::cli::common::groups;
-use crate::cli::common::groups::running;
+use crate::cli::common::groups::{context, load, running, unknown};
 use crate::cli::common::journal::excerpt;
 use crate::cli::common::selector::Selector;
 use crate::generator::load::{GroupOutcome, Outcome};
@@ -27,6 +28,29 @@ use crate::state::pins::Pins;
 use crate::status::{Resources, Row, Status, Verdict, verdict, verdict_of_part};
 use crate::unit::name;
 use crate::unit::name::GroupName;
+
+/// The status of all that `names` select, and the exit status.
+pub(super) async fn collect(names: &[String], scope: Scope, systemd: &Connected) -> Result<(Vec<Status>, Exit), Error> {
+    let (directories, outcome) = load(scope);
+    let observer = Observer::read(&directories, context(scope));
+    let (mut shown, mut exit) = (Vec::new(), Exit::Done);
+    for name in names {
+        let selector = Selector::new(name, &outcome.groups);
+        let status = match GroupName::new(&selector.group) {
+            Some(name) => {
+                Group::new(scope, &name, &outcome).status(systemd, &directories, &observer, &selector).await?
+            }
+            None => None,
+        };
+        exit = exit.worse(match &status {
+            Some(status) if status.errors > 0 => Exit::Invalid,
+            Some(status) => Exit::from(status.verdict),
+            None => unknown(&selector, &outcome).report(scope),
+        });
+        shown.extend(status);
+    }
+    Ok((shown, exit))
+}
 
 /// How many failed units are shown with their last line in the journal.
 const EXCERPTS: usize = 5;

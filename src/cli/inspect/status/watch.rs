@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::{Output, collect, whole};
+use super::output::{Output, whole};
+use super::read::collect;
 use crate::basic::scope::Scope;
 use crate::cli::common::error::Error;
 use crate::cli::common::exit::Exit;
