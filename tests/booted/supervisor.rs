@@ -2,8 +2,6 @@
 
 mod compare;
 
-use std::time::Duration;
-
 use compare::the_commands_of_supervisorctl_answer_as_with_supervisord;
 
 use crate::machines::group::Group;
@@ -22,8 +20,6 @@ pub const SITUATIONS: &[Situation] = &[
     situation!(what_was_removed_or_found_outlives_an_idle_exit, [V252, V257, V262]),
     situation!(a_port_needs_the_password_and_no_web_page_has_it, [V252, V257, V262]),
 ];
-
-const SOON: Duration = Duration::from_secs(60);
 
 const GROUP: &str = r#"
     supervisor-socket = "/run/demo/supervisor.sock"
@@ -100,7 +96,7 @@ fn supervisorctl_shows_starts_and_stops_the_processes_of_a_group(m: &Machine) {
     let pid = m.pid("demo-web@1.service");
     f.says(&["pid", "web:web_1"], 0, &format!("{pid}\n"));
     f.says(&["start", "later"], 0, "later: started\n");
-    assert_eq!(m.property("demo-later.service", "ActiveState"), "active");
+    assert_eq!(m.state("demo-later.service"), "active");
     f.says(&["start", "later"], 0, "later: ERROR (already started)\n");
     f.says(&["stop", "later"], 0, "later: stopped\n");
     f.says(&["stop", "later"], 0, "later: ERROR (not running)\n");
@@ -113,10 +109,10 @@ fn supervisorctl_shows_starts_and_stops_the_processes_of_a_group(m: &Machine) {
     f.says(&["signal", "TERM", "later"], 7, "later: ERROR (not running)\n");
     f.says(&["start", "nosuch"], 1, "nosuch: ERROR (no such process)\n");
     f.says(&["version"], 0, "4.3.0\n");
-    m.wait_until("the log is read", SOON, || f.ctl(&["tail", "-20", "web:web_1"]).stdout.contains("web 1 is here"));
+    m.wait_until("the log is read", || f.ctl(&["tail", "-20", "web:web_1"]).stdout.contains("web 1 is here"));
     f.says(&["shutdown"], 0, "Shut down\n");
-    m.wait(&f.group.target(), "ActiveState", "inactive", SOON);
-    m.wait("demo-one.service", "ActiveState", "inactive", SOON);
+    m.wait_for_state(&f.group.target(), "inactive");
+    m.wait_for_state("demo-one.service", "inactive");
 }
 
 /// The lines of a table that a command prints, each cut to its first two words.
@@ -153,7 +149,7 @@ impl Fronted<'_> {
 
     /// Has the front exit after a second without a connection, and waits until it has.
     fn wait_until_idle(&self) {
-        self.m.wait("copse-supervisor@demo.service", "ActiveState", "inactive", SOON);
+        self.m.wait_for_state("copse-supervisor@demo.service", "inactive");
     }
 }
 
@@ -185,8 +181,8 @@ fn the_front_comes_with_an_apply_and_costs_nothing_when_killed(m: &Machine) {
     m.write(&f.group.file(), GROUP);
     m.write(&f.rule, &m.ok(&["copse", "polkit", "demo"]));
     m.ok(&["copse", "apply", "demo"]);
-    m.wait_until("polkit goes by the rule", SOON, || f.ctl(&["start", "later"]).stdout.starts_with("later: started"));
-    assert_eq!(m.property("copse-supervisor@demo.socket", "ActiveState"), "active");
+    m.wait_until("polkit goes by the rule", || f.ctl(&["start", "later"]).stdout.starts_with("later: started"));
+    assert_eq!(m.state("copse-supervisor@demo.socket"), "active");
     // Nothing of copse's runs while nobody asks.
     f.wait_until_idle();
     let pid = m.pid("demo-one.service");
@@ -207,7 +203,7 @@ fn the_front_comes_with_an_apply_and_costs_nothing_when_killed(m: &Machine) {
     assert_ne!(f.ctl(&["pid", "one"]).stdout, format!("{pid}\n"));
     f.group.stop();
     let has_link = || m.run(&["test", "-e", "/run/demo/supervisor.sock"]).status == 0;
-    m.wait_until("the link is gone", SOON, || !has_link());
+    m.wait_until("the link is gone", || !has_link());
     f.wait_until_idle();
     f.group.start();
     f.says(&["version"], 0, "4.3.0\n");
@@ -249,7 +245,7 @@ fn a_client_that_calls_shutdown_at_its_end_stops_in_time(m: &Machine) {
     "#;
     let f = Fronted::new(m, "demo", toml);
     let of_manager = || m.journal(&["-u", "demo-manager.service"]);
-    m.wait_until("its own start finds no changes", SOON, || of_manager().contains("[[[], [], []]]"));
+    m.wait_until("its own start finds no changes", || of_manager().contains("[[[], [], []]]"));
     let worker = m.pid("demo-worker.service");
     let since = std::time::Instant::now();
     m.ok(&["systemctl", "restart", "demo-manager.service"]);
@@ -258,7 +254,7 @@ fn a_client_that_calls_shutdown_at_its_end_stops_in_time(m: &Machine) {
     // It is there at the end of the client, however long nobody has called, and after it was killed.
     m.ok(&["systemctl", "kill", "--signal=KILL", "copse-supervisor@demo.service"]);
     m.ok(&["sleep", "3"]);
-    m.wait("copse-supervisor@demo.service", "ActiveState", "active", SOON);
+    m.wait_for_state("copse-supervisor@demo.service", "active");
     m.ok(&["systemctl", "restart", "demo.target"]);
     assert_ne!(m.pid("demo-worker.service"), worker);
     f.group.stop();
@@ -305,7 +301,7 @@ fn only_who_may_write_to_the_socket_controls_the_group_and_nothing_else(m: &Mach
         let output = inside(words);
         assert_ne!(output.status, 0, "{words:?} {output:?}");
     }
-    assert_eq!(m.property("foreign.service", "ActiveState"), "active");
+    assert_eq!(m.state("foreign.service"), "active");
     // Without the rule it reads, and says why it changes nothing.
     m.remove(&f.rule);
     m.run(&["systemctl", "restart", "polkit.service"]);
@@ -424,7 +420,7 @@ fn what_was_removed_or_found_outlives_an_idle_exit(m: &Machine) {
     assert!(!listed("web:"));
     f.wait_until_idle();
     f.says(&["add", "web"], 0, "web: added process group\n");
-    m.wait("demo-web@1.service", "ActiveState", "active", SOON);
+    m.wait_for_state("demo-web@1.service", "active");
     assert!(listed("web:web_1"));
     // A new process, and a changed one.
     let fresh = "[process.fresh]\nexec = \"/bin/sleep infinity\"\n";
@@ -436,7 +432,7 @@ fn what_was_removed_or_found_outlives_an_idle_exit(m: &Machine) {
     assert!(!listed("fresh"));
     f.wait_until_idle();
     f.says(&["add", "fresh"], 0, "fresh: added process group\n");
-    m.wait("demo-fresh.service", "ActiveState", "active", SOON);
+    m.wait_for_state("demo-fresh.service", "active");
     f.says(&["update"], 0, "");
     // What is gone from the file is stopped and removed.
     m.write(&f.group.file(), &GROUP.replace("instances = 2", "instances = 2\nnice = 2"));
@@ -457,8 +453,8 @@ fn what_was_removed_or_found_outlives_an_idle_exit(m: &Machine) {
         .collect::<Vec<_>>(),
         "{update:?}"
     );
-    assert_ne!(m.property("demo-fresh.service", "ActiveState"), "active");
-    m.wait("demo-web@1.service", "ActiveState", "active", SOON);
+    assert_ne!(m.state("demo-fresh.service"), "active");
+    m.wait_for_state("demo-web@1.service", "active");
     assert_eq!(m.property("demo-web@1.service", "Nice"), "2");
     // At the next start of the group, nothing of it is left.
     f.group.stop();
