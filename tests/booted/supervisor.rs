@@ -2,6 +2,8 @@
 
 mod compare;
 
+use std::time::Duration;
+
 use compare::the_commands_of_supervisorctl_answer_as_with_supervisord;
 
 use crate::machines::group::Group;

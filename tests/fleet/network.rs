@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::machines::machine::{BOOT_LIMIT, Boot, Machine, NoMachine};
+use crate::machines::machine::{Boot, Machine, NoMachine};
 use crate::machines::scope::{Output, Scope, Spawned, finish};
 use crate::machines::version::Version;
 
@@ -51,7 +51,7 @@ impl Fleet {
             nodes.push(machine(name, Version::V257, "fleet")?);
         }
         for machine in std::iter::once(&mut controller).chain(&mut nodes) {
-            machine.wait_until_booted(BOOT_LIMIT)?;
+            machine.wait_until_booted()?;
         }
         let fleet = Fleet { controller, nodes };
         fleet.connect();
@@ -73,7 +73,7 @@ impl Fleet {
             n1.sh(&format!("ip link set {name} master br0 && ip link set {name} up"));
         }
         for name in NODES {
-            n1.wait_until("sshd lets root in", SOON, || n1.run(&["ssh", "-n", name, "true"]).status == 0);
+            n1.wait_until("sshd lets root in", || n1.run(&["ssh", "-n", name, "true"]).status == 0);
         }
     }
 
@@ -96,7 +96,7 @@ impl Fleet {
             "-f",
             "/root/haproxy.cfg",
         ]);
-        n1.wait_until("all servers are up", SOON, || {
+        n1.wait_until("all servers are up", || {
             n1.run(&["sh", "-c", "echo show stat | socat - /run/haproxy.sock | grep -c '^web,n.*,UP,'"]).stdout.trim()
                 == "6"
         });
@@ -150,7 +150,7 @@ impl Fleet {
         n1.run(&["systemctl", "stop", "haproxy-test.service", "client.service"]);
         n1.sh("rm -f /root/hooks /run/load; pkill -f '[s]sh:.*mux' || true");
         for node in &self.nodes {
-            node.run(&["copse", "thaw", "shop"]);
+            node.copse(&["thaw", "shop"]);
             node.sh("for t in /etc/copse/*.toml; do [ -e $t ] && systemctl stop $(basename $t .toml).target; done; \
                      rm -rf /etc/copse /run/copse/*.toml.d; systemctl daemon-reload; systemctl reset-failed; true");
         }
@@ -165,7 +165,7 @@ impl Client<'_> {
     pub fn end(self) -> Load {
         let n1 = &self.0.controller;
         n1.ok(&["systemctl", "stop", "client.service"]);
-        n1.wait_until("the client has written", SOON, || n1.exists("/run/load"));
+        n1.wait_until("the client has written", || n1.exists("/run/load"));
         let value: Value = serde_json::from_str(&n1.read("/run/load")).expect("JSON");
         Load {
             sent: value["sent"].as_u64().expect("a number"),

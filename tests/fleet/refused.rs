@@ -2,7 +2,7 @@
 
 use crate::Situation;
 use crate::machines::scope::{Output, Scope as _};
-use crate::network::{Fleet, NODES, SOON};
+use crate::network::{Fleet, NODES};
 use crate::rolled::succeeded;
 
 pub const SITUATIONS: &[Situation] = &[
@@ -55,7 +55,7 @@ fn what_is_wrong_with_a_host(f: &Fleet) {
     refused(f, &output, &["the same group `shop` on one machine; remove one of them from the inventory"]);
     // Another apply.
     let held = n4.spawn(&["flock", "/run/copse/lock/shop", "sleep", "600"]);
-    n4.wait_until("the lock is taken", SOON, || n4.run(&["flock", "-n", "/run/copse/lock/shop", "true"]).status != 0);
+    n4.wait_until("the lock is taken", || n4.run(&["flock", "-n", "/run/copse/lock/shop", "true"]).status != 0);
     let output = f.release("2");
     drop(held);
     n4.run(&["pkill", "-x", "sleep"]);
@@ -71,7 +71,7 @@ fn what_a_user_decided(f: &Fleet) {
     // A change by hand, and back.
     let text = n3.read("/etc/copse/shop.toml");
     n3.write("/etc/copse/shop.toml", &text.replace("r1", "rbad"));
-    assert_eq!(n3.run(&["copse", "apply", "shop"]).status, 6);
+    assert_eq!(n3.copse(&["apply", "shop"]).status, 6);
     n3.ok(&["copse", "apply", "--rollback", "shop"]);
     n3.write("/etc/copse/shop.toml", &text.replace("process.clock]", "process.clock]\nnice = 1"));
     let output = f.release("2");

@@ -2,7 +2,7 @@
 
 use crate::Situation;
 use crate::machines::scope::{Output, Scope as _};
-use crate::network::{Fleet, LONG, Load, NODES, SOON, command};
+use crate::network::{Fleet, LONG, Load, NODES, command};
 
 pub const SITUATIONS: &[Situation] = &[
     ("a_release_goes_out_host_by_host_and_no_request_is_lost", "fleet", a_release_goes_out),
@@ -89,13 +89,13 @@ fn a_bad_release_stops(f: &Fleet) {
     assert_eq!(f.releases(), ["r1"; 3]);
     assert_eq!([pids("n3"), pids("n4")], untouched);
     assert_eq!(pids("n2")[1], second, "the other instance was never touched");
-    assert_eq!(f.node("n2").run(&["copse", "plan", "--exit-code", "shop"]).status, 0);
+    assert_eq!(f.node("n2").copse(&["plan", "--exit-code", "shop"]).status, 0);
     // To look at: the host stays as it is, its other instance held at what it runs.
     let output = f.rollout(&["-e", "file=shop.toml.j2", "-e", "rev=bad", "-e", "on_failure=hold"]);
     assert_eq!(output.status, 2, "{output:?}");
     none_lost(&client.end());
     assert_eq!(f.node("n2").pid("shop-web@2.service"), second);
-    assert!(f.node("n2").run(&["copse", "status", "shop"]).stdout.contains("pinned"), "held");
+    assert!(f.node("n2").copse(&["status", "shop"]).stdout.contains("pinned"), "held");
     assert_eq!([pids("n3"), pids("n4")], untouched);
     // On with the next.
     succeeded(&f.release("2"));
@@ -127,14 +127,14 @@ fn a_link_that_is_cut(f: &Fleet) {
     succeeded(&f.release("1"));
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=8s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", LONG, || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
     f.controller.ok(&["ip", "link", "set", "n2", "down"]);
-    n2.wait_until("the apply is complete", LONG, || {
+    n2.wait_until("the apply is complete", || {
         n2.run(&["sh", "-c", "! pgrep -f '[c]opse apply' && grep -c '^# Release 2' /etc/copse/shop.toml"]).status == 0
-            && n2.run(&["copse", "plan", "--exit-code", "shop"]).status == 0
+            && n2.copse(&["plan", "--exit-code", "shop"]).status == 0
     });
     f.controller.ok(&["ip", "link", "set", "n2", "up"]);
-    let output = rolling.finish(LONG);
+    let output = rolling.finish();
     succeeded(&output);
     assert_eq!(f.releases(), ["r2"; 3]);
     let again = f.release("2");
@@ -146,11 +146,11 @@ fn a_killed_controller(f: &Fleet) {
     let client = f.under_load();
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=4s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", LONG, || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
     f.controller.sh("pkill -KILL -f '[a]nsible-playbook'; pkill -KILL -x ssh; true");
     drop(rolling);
-    n2.wait_until("the host completes it on its own", LONG, || n2.run(&["pgrep", "-f", "copse apply"]).status != 0);
-    n2.wait_until("with nothing left to do", SOON, || n2.run(&["copse", "plan", "--exit-code", "shop"]).status == 0);
+    n2.wait_until("the host completes it on its own", || n2.run(&["pgrep", "-f", "copse apply"]).status != 0);
+    n2.wait_until("with nothing left to do", || n2.copse(&["plan", "--exit-code", "shop"]).status == 0);
     assert_eq!(f.releases(), ["r2", "r1", "r1"]);
     let on = f.release("2");
     succeeded(&on);
@@ -164,14 +164,14 @@ fn a_host_that_reboots(f: &Fleet) {
     f.node("n2").ok(&["copse", "enable", "shop"]);
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=20s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", LONG, || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
     // All of the machine's processes end, and /run/copse with them.
     n2.run(&["sh", "-c", "rm -rf /run/copse; systemctl soft-reboot --no-block"]);
-    let output = rolling.finish(LONG);
+    let output = rolling.finish();
     assert_ne!(output.status, 0, "{}", output.stdout);
     assert_eq!([f.release_of("n3"), f.release_of("n4")], ["r1", "r1"]);
     f.controller
-        .wait_until("it is back", LONG, || f.controller.run(&["ssh", "-n", "n2", "copse", "wait", "shop"]).status == 0);
+        .wait_until("it is back", || f.controller.run(&["ssh", "-n", "n2", "copse", "wait", "shop"]).status == 0);
     let on = f.release("2");
     succeeded(&on);
     assert_eq!(f.releases(), ["r2"; 3]);
@@ -199,7 +199,7 @@ fn thirty_hosts(f: &Fleet) {
     succeeded(&rest);
     for number in (1..=30).filter(|number| ![7, 21].contains(number)) {
         let node = f.node(&format!("n{}", 2 + number % 3));
-        assert_eq!(node.property(&format!("s{number}.target"), "ActiveState"), "active", "{number}");
+        assert_eq!(node.state(&format!("s{number}.target")), "active", "{number}");
     }
     let again = run(&["--limit", "all:!h7:!h21"]);
     succeeded(&again);

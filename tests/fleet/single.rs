@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Situation;
 use crate::machines::scope::Scope as _;
-use crate::network::{Fleet, NODES, SOON};
+use crate::network::{Fleet, NODES};
 use crate::rolled::succeeded;
 
 pub const SITUATIONS: &[Situation] = &[
@@ -93,7 +93,7 @@ fn a_new_group_that_fails(f: &Fleet) {
     assert_ne!(status, 0);
     assert!(failed["msg"].as_str().is_some_and(|text| text.contains("the new group was stopped")), "{failed}");
     assert!(!n2.exists("/etc/copse/mod.toml"));
-    assert_eq!(n2.run(&["copse", "status", "mod"]).status, 4);
+    assert_eq!(n2.copse(&["status", "mod"]).status, 4);
 }
 
 fn all_hosts(f: &Fleet) {
@@ -102,7 +102,7 @@ fn all_hosts(f: &Fleet) {
     let shown = n1.run(&["clush", "-w", "n[2-4]", "-b", "-S", "copse", "list"]);
     succeeded(&shown);
     assert!(shown.stdout.contains("n[2-4] (3)") && shown.stdout.contains("shop"), "{shown:?}");
-    let two = n1.run(&["copse", "-H", "n2,n3", "list"]);
+    let two = n1.copse(&["-H", "n2,n3", "list"]);
     assert_eq!(two.status, 2);
     assert!(two.stderr.contains("clush -w n2,n3"), "{two:?}");
     // systemd's own transport of journals.
@@ -124,8 +124,8 @@ fn all_hosts(f: &Fleet) {
             "--follow=no",
         ]);
     }
-    let log = || n1.run(&["copse", "logs", "-D", "/var/log/journal/remote", "shop"]).stdout;
-    n1.wait_until("all hosts' lines are here", SOON, || {
+    let log = || n1.copse(&["logs", "-D", "/var/log/journal/remote", "shop"]).stdout;
+    n1.wait_until("all hosts' lines are here", || {
         let log = log();
         NODES
             .iter()
