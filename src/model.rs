@@ -8,6 +8,7 @@ pub mod parse;
 pub mod schema;
 mod service;
 pub mod supervisor;
+pub mod supervisor_table;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -3,7 +3,8 @@
 
 use super::context::{Context, services};
 use crate::basic::scope::Scope;
-use crate::model::supervisor::{Supervisor, is_client, table};
+use crate::model::supervisor::Supervisor;
+use crate::model::supervisor_table::{is_client, table};
 use crate::model::{Credential, Process, Service};
 use crate::unit::name;
 use crate::unit::value::Part;

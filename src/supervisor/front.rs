@@ -23,7 +23,7 @@ use crate::manager::process_state::{ProcessState, process_state};
 use crate::manager::properties::Properties;
 use crate::manager::state::JobType;
 use crate::manager::{Connected, is_refusal};
-use crate::model::supervisor::Entry;
+use crate::model::supervisor_table::Entry;
 use crate::unit::name;
 use crate::unit::name::GroupName;
 

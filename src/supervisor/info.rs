@@ -9,7 +9,7 @@ use crate::basic::local_time;
 use crate::manager::cause::ProcessEnd;
 use crate::manager::process_state::{ProcessState, reason};
 use crate::manager::properties::Properties;
-use crate::model::supervisor::Entry;
+use crate::model::supervisor_table::Entry;
 
 /// The struct of `getProcessInfo`.
 pub fn process(entry: &Entry, unit: &Properties, state: ProcessState, now: Realtime) -> Value {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::fault::{Code, Fault, Result};
-use crate::model::supervisor::{Entry, Line, SupervisorName};
+use crate::model::supervisor::SupervisorName;
+use crate::model::supervisor_table::{Entry, Line};
 
 /// The table of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -12,7 +12,7 @@ use crate::generator;
 use crate::generator::load::{GroupOutcome, load};
 use crate::manager::process_state::process_state;
 use crate::model::Context;
-use crate::model::supervisor::table;
+use crate::model::supervisor_table::table;
 use crate::supervisor::changes::Changes;
 use crate::supervisor::fault::{Code, Fault, Result};
 use crate::supervisor::info;

@@ -11,7 +11,7 @@ use super::{Front, View, failed, result, seen_state, spelled, why};
 use crate::basic::clock::Monotonic;
 use crate::manager::jobs::Request;
 use crate::manager::state::ActiveState;
-use crate::model::supervisor::Entry;
+use crate::model::supervisor_table::Entry;
 use crate::supervisor::call::{Action, Names};
 use crate::supervisor::fault::{Code, Fault, Result};
 use crate::supervisor::peer::Peer;
