@@ -6,6 +6,7 @@
 mod common;
 mod configure;
 mod control;
+mod export;
 mod files;
 mod import;
 mod inspect;
@@ -57,7 +58,7 @@ const fn command<C: Args + Execute>(name: &'static str) -> Command {
 }
 
 /// In the order of copse(1).
-const COMMANDS: [Command; 33] = [
+const COMMANDS: [Command; 34] = [
     command::<inspect::status::List>("list"),
     command::<inspect::status::Status>("status"),
     command::<inspect::logs::Logs>("logs"),
@@ -88,6 +89,7 @@ const COMMANDS: [Command; 33] = [
     command::<files::polkit::Polkit>("polkit"),
     command::<files::schema::Schema>("schema"),
     command::<import::Import>("import"),
+    command::<export::Export>("export"),
     command::<run::Run>("run"),
     command::<files::completions::Completions>("completions"),
     command::<internal::Internal>("internal"),

@@ -32,6 +32,7 @@
 //! - [`status`]: one word for a group, and the table or JSON below it.
 //! - [`import`]: group files from the files of other process managers.
 //! - [`supervisor`]: the program copse-supervisor, which answers the clients of supervisord for a group.
+//! - [`export`]: manifests for Kubernetes from a group.
 //! - [`cli`]: the program copse, one file for each command.
 //!
 //! The programs copse-generator and copse-notify are built without the features `cli` and `supervisor`, and then link
@@ -42,6 +43,8 @@ pub mod basic;
 pub mod change;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub mod export;
 pub mod generate;
 pub mod generator;
 pub mod group_file;

@@ -19,7 +19,7 @@ pub use self::check::locate::location_of;
 pub use self::check::unsupported::unsupported;
 pub use self::check::wanted_by::wanted_by;
 pub use self::parse::command::{LONGEST_ARGUMENT, is_plain_word, toml_string};
-pub use self::parse::group::{document, read};
+pub use self::parse::group::{document, read, read_with};
 pub use self::parse::instances::MOST_INSTANCES;
 pub use self::parse::placeholder::{is_variable, spelled};
 pub use self::service::*;

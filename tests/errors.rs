@@ -35,6 +35,8 @@ const ELSEWHERE: &[(Code, &str, &str)] = &[
     (Code::Internal, "src/generator/load.rs", "a_panic_becomes_a_diagnostic"),
     (Code::Missing, "src/cli/files/check/missing.rs", "what_a_group_names_and_is_not_there_is_said_with_its_place"),
     (Code::NotImported, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
+    (Code::NotExported, "tests/export/main.rs", "every_case_becomes_what_stands_beside_it"),
+    (Code::ExportDiffers, "tests/export/main.rs", "every_case_becomes_what_stands_beside_it"),
     (Code::LeftOut, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
     (Code::Otherwise, "tests/import/snapshots.rs", "each_case_becomes_the_group_file_beside_it"),
 ];

@@ -12,6 +12,7 @@ const FORMAT: &str = include_str!("../man/copse.toml.5");
 const COMMAND: &str = include_str!("../man/copse.1");
 const RUN: &str = include_str!("../man/copse-run.1");
 const IMPORT: &str = include_str!("../man/copse-import.1");
+const EXPORT: &str = include_str!("../man/copse-export.1");
 const NOTIFY: &str = include_str!("../man/copse-notify.1");
 const CONCEPTS: &str = include_str!("../man/copse.7");
 
@@ -194,6 +195,7 @@ fn every_command_has_one_entry_with_its_operands_and_options() {
         // These two have pages of their own.
         let others: &[&str] = match name.as_str() {
             "import" => &["supervisord", "procfile"],
+            "export" => &["kubernetes"],
             "run" => &[""],
             _ => &[],
         };
@@ -221,7 +223,7 @@ fn every_command_has_one_entry_with_its_operands_and_options() {
         let usage = help.lines().find_map(|line| line.strip_prefix("Usage: copse ")).expect("a usage");
         let (shown, taken) = (operand(&tags[0]), operand(usage));
         let form = |operand: Option<&str>| operand.map(|word| (word.starts_with('['), word.ends_with("...")));
-        let exempt = ["import", "compile", "completions", "scale"].contains(&name.as_str());
+        let exempt = ["import", "export", "compile", "completions", "scale"].contains(&name.as_str());
         assert!(exempt || form(shown) == form(taken), "`{name}`: {shown:?} in the manual, {taken:?} in `--help`");
     }
     assert_eq!(entries.iter().flat_map(|(tags, _)| tags.first()).count(), commands().len(), "an entry too many");
@@ -230,7 +232,7 @@ fn every_command_has_one_entry_with_its_operands_and_options() {
 #[test]
 fn the_examples_of_the_commands_are_commands() {
     let mut tried = 0;
-    for page in [COMMAND, RUN, IMPORT] {
+    for page in [COMMAND, RUN, IMPORT, EXPORT] {
         let blocks = section(page, "EXAMPLES").split(".nf\n").skip(1).filter_map(|rest| rest.split("\n.fi").next());
         for command in blocks.flat_map(str::lines).map(plain) {
             let Some(words) = command.strip_prefix("copse ") else { continue };
@@ -473,6 +475,29 @@ fn the_manual_says_of_each_option_of_supervisord_what_becomes_of_it() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/man/copse-import.1"), page).unwrap();
     } else {
         assert!(written == table, "man/copse-import.1 is old: SNAPSHOTS=overwrite cargo test --test manual");
+    }
+}
+
+#[test]
+fn the_manual_says_of_each_key_what_becomes_of_it_in_kubernetes() {
+    use copse::export::keys;
+
+    let mut table = String::new();
+    let roff = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    for (heading, rows) in [("Group", keys::GROUP), ("Process, setup step, instance", keys::MEMBER)] {
+        table += &format!(".SS {heading}\n");
+        for row in rows {
+            let keys: Vec<String> = row.keys().map(|key| format!("\\fB{}\\fR", roff(key))).collect();
+            table += &format!(".TP\n{}\n{}\n", keys.join(", "), roff(&row.sentence()));
+        }
+    }
+    let (before, rest) = EXPORT.split_once(".\\\" The table.\n").unwrap();
+    let (written, after) = rest.split_once(".SH SEE ALSO").unwrap();
+    if std::env::var("SNAPSHOTS").as_deref() == Ok("overwrite") {
+        let page = format!("{before}.\\\" The table.\n{table}.SH SEE ALSO{after}");
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/man/copse-export.1"), page).unwrap();
+    } else {
+        assert!(written == table, "man/copse-export.1 is old: SNAPSHOTS=overwrite cargo test --test manual");
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room with the rooms that it may import, all of them further up. `Cargo.toml` says which belong to the command.
-const ROOMS: [(&str, &str); 17] = [
+const ROOMS: [(&str, &str); 18] = [
     ("basic", ""),
     ("unit", "basic"),
     ("notify", "basic"),
@@ -25,9 +25,10 @@ const ROOMS: [(&str, &str); 17] = [
     ("status", "basic manager change/observe change/plan"),
     ("import", "basic unit group_file model"),
     ("supervisor", "basic unit model generate manager generator"),
+    ("export", "basic unit group_file model"),
     (
         "cli",
-        "basic unit notify group_file model generate state manager generator change/observe change/plan change/rollout change status import",
+        "basic unit notify group_file model generate state manager generator change/observe change/plan change/rollout change status import export",
     ),
 ];
 

@@ -40,7 +40,6 @@ const HINTS: &[(&[&str], &str)] = &[
         &["config", "units"],
         "run `copse render GROUP` for the units that a group file generates, `copse cat GROUP` for those in use",
     ),
-    (&["export"], "run `copse compile FILE` to write static units; installed group files need none"),
     (&["exec", "shell"], "use `systemd-run` or nsenter(1) to run a command next to a process"),
     // git, terraform
     (&["diff", "dry-run", "preview"], "run `copse plan --diff GROUP` to see what changed, and what that needs"),

@@ -11,6 +11,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation, one_line};
 use crate::basic::suggest;
+use crate::group_file::keys;
+use crate::group_file::keys::KeyKind;
 
 /// A value with its location. Like the whole document it borrows from the file's text: only a string with escapes is
 /// owned.
@@ -274,6 +276,24 @@ fn merge_members<'t>(base: &mut Table<'t>, over: Entry<'t>, diagnostics: &mut Di
             diagnostic = diagnostic.help(format!("did you mean `[{kind}.{near}]`?"));
         }
         diagnostics.push(diagnostic);
+    }
+}
+
+/// Removes the keys that the file at `path` sets to `false` although they take no boolean.
+pub fn remove_false(table: &mut Table<'_>, path: &Path) {
+    table.0.retain(|entry| {
+        // `non-blocking` is an error without `listen`, which may be removed as well.
+        let takes_boolean =
+            keys::find(&entry.name).is_some_and(|key| key.kind == KeyKind::Boolean && key.name != "non-blocking");
+        takes_boolean || entry.node.value != Value::Boolean(false) || entry.key.path() != path
+    });
+    for entry in &mut table.0 {
+        // There, `false` has a meaning already.
+        if !matches!(&*entry.name, "environment" | "credentials")
+            && let Some(table) = entry.node.as_table_mut()
+        {
+            remove_false(table, path);
+        }
     }
 }
 

@@ -214,3 +214,24 @@ fn a_file_of_nothing_but_mistakes_is_cut_short_and_says_so() {
     assert_eq!(ran.stdout.lines().count(), 1000);
     assert!(ran.stderr.contains("500 more"), "{ran:?}");
 }
+
+#[test]
+fn a_file_of_a_container_tool_gets_one_sentence_on_what_copse_is() {
+    let root = Root::new(&[("ok", OK)]);
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text, kind) in [
+        ("compose.yaml", "services:\n  web:\n    image: a\n", "a file of Compose"),
+        ("shop.yml", "apiVersion: v1\nkind: Pod\n", "a manifest for Kubernetes"),
+    ] {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        let ran = root.run(&["check", path.to_str().unwrap()]);
+        let first = ran.stderr.lines().next().unwrap_or_default().to_owned();
+        let expected = format!(
+            "copse: `{}` is {kind}: copse turns group files, which are TOML, into systemd units for processes of this \
+             machine, and runs no containers",
+            path.display()
+        );
+        assert_eq!((first, ran.status), (expected, 5));
+    }
+}

@@ -106,6 +106,9 @@ codes! {
         /// A program of another process manager cannot be imported: that process manager would refuse the file, a value is
         /// unknown, or no unit can express it. Other programs are imported.
         NotImported "not-imported",
+        /// The group cannot be exported: Kubernetes has nothing that does what the key means, or a value is unknown. Nothing is
+        /// written. Write what differs there in a drop-in for `--with`, which the machines do not read.
+        NotExported "not-exported",
         /// An error in copse itself, met while it processed this group. Please report it. Other groups are not affected.
         Internal "internal",
     }
@@ -149,6 +152,8 @@ codes! {
     Note {
         /// The imported setting behaves differently under systemd.
         Otherwise "works-otherwise",
+        /// The key is left out of the manifests, or means something else in Kubernetes.
+        ExportDiffers "export-differs",
         /// The unit does not exist in user scope, and is ignored.
         UserScope "user-scope",
         /// The systemd that the units are generated for does not have the directive, or no longer. It is ignored.

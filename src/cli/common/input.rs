@@ -200,7 +200,7 @@ fn is_stdin(arg: &Path) -> bool {
     arg == Path::new("-")
 }
 
-fn is_file(arg: &Path) -> bool {
+pub(crate) fn is_file(arg: &Path) -> bool {
     is_stdin(arg)
         || arg.as_os_str().as_encoded_bytes().contains(&b'/')
         || arg.extension().is_some_and(|extension| extension == "toml")

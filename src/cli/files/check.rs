@@ -1,5 +1,6 @@
 //! `copse check`: says everything that is wrong with the group files, and changes nothing.
 
+mod foreign;
 mod missing;
 
 use std::io::{stderr, stdout};
@@ -42,6 +43,9 @@ pub struct Check {
 impl Execute for Check {
     /// Prints all diagnostics on the standard output and, for people, a closing line on the standard error.
     fn execute(self, scope: Scope) -> Result<Exit, Error> {
+        if let Some(error) = self.groups.iter().find_map(|path| foreign::refusal(path)) {
+            return Err(error);
+        }
         let mut loaded = match &self.group {
             Some(group) => self.input.load_as(scope, group, &self.groups)?,
             None => self.input.load(scope, &self.groups)?,

@@ -1,6 +1,7 @@
 //! Reads a group file with its drop-ins into a [`Group`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::context::{GroupContext, Reader, Role};
 use super::directive::directive;
@@ -14,7 +15,7 @@ use super::units;
 use super::unknown_key;
 use super::value;
 use super::value::{Result, conflict, invalid, missing, shown, wrong_type};
-use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceLocation};
+use crate::basic::diagnostic::{Code, Diagnostic, Diagnostics, SourceFile, SourceLocation};
 use crate::basic::scope::Scope;
 use crate::group_file::discover::Source;
 use crate::group_file::document;
@@ -36,6 +37,30 @@ pub fn read(source: &Source, context: &Context) -> (Option<Group>, Diagnostics) 
     diagnostics.sort();
     let good = !diagnostics.has_errors();
     (group.filter(|_| good), diagnostics)
+}
+
+/// As [`read`], with more drop-ins on top, in which `KEY = false` removes a key that takes no boolean. Also returns the
+/// merged files.
+pub fn read_with<'s>(
+    source: &'s Source,
+    with: &'s [Arc<SourceFile>],
+    context: &Context,
+) -> (Option<Group>, Table<'s>, Diagnostics) {
+    let mut diagnostics = Diagnostics::default();
+    let mut table = document(source, &mut diagnostics);
+    for file in with {
+        let drop_in = document::parse(file, &mut diagnostics);
+        if let Some((table, drop_in)) = table.as_mut().zip(drop_in) {
+            document::merge_drop_in(table, drop_in, &mut diagnostics);
+            document::remove_false(table, &file.path);
+        }
+    }
+    let table = table.unwrap_or_default();
+    let mut group = group(source, &table, context, &mut diagnostics);
+    group.files.extend(with.iter().map(|file| file.path.clone()));
+    diagnostics.sort();
+    let good = !diagnostics.has_errors();
+    (Some(group).filter(|_| good), table, diagnostics)
 }
 
 /// All files, parsed and merged; `None` if one of them is not TOML.
