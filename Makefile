@@ -1,6 +1,8 @@
 # make test     everything that has to hold before a change is finished; on a fresh Debian 12 or 13 with a
 #               Rust toolchain it fetches what it needs with apt-get (through sudo when not root)
 # make check    the part of it that needs no root: format, lints, unit and golden tests
+# make schemas  exported manifests against the strict schemas of Kubernetes 1.25 to the newest, with kubernetes-validate
+#               from PyPI; `make schemas CORPUS=DIR` also exports what is imported from the corpus
 # make booted   the situations on real systemds only; `make booted ARGS=257::` for some of them
 # make fleet    a release over three machines by the Ansible collection; `make fleet ARGS=a_bad_release` for one situation
 # make demo     a private systemd with an example group in it: what copse does, in half a minute
@@ -27,7 +29,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 .PHONY: test
-test: prerequisites check booted
+test: prerequisites check schemas booted
 
 .PHONY: check
 check: format lint minimal unit
@@ -57,6 +59,15 @@ prerequisites:
 	    $(SUDO) apt-get -q update; \
 	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$${want[@]}"; \
 	fi
+
+.PHONY: schemas
+schemas: PROGRAMS := python3-venv
+schemas: prerequisites
+	[ -x target/schemas/bin/pip ] || python3 -m venv target/schemas
+	target/schemas/bin/pip install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+	$(CARGO) build --bin copse
+	target/schemas/bin/python3 tests/export/schemas.py target/debug/copse tests/export/*/*.yaml \
+	    $(if $(CORPUS),--corpus "$(abspath $(CORPUS))")
 
 # The root file systems of the booted tests, one per suite; they are kept, see tests/roots.sh.
 .PHONY: roots
