@@ -1,11 +1,13 @@
 //! The manager's calls about units.
 
+use std::path::PathBuf;
+
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Connected;
 use super::properties::Properties;
-use super::proxy::SERVICE;
+use super::proxy::{MANAGER_PATH, SERVICE};
 use super::unit::{UnitInfo, unit_path};
 use crate::basic::clock::Monotonic;
 
@@ -29,8 +31,11 @@ pub const RUN: [Property; 4] = [
     (UNIT, "FreezerState"),
 ];
 
-/// What a status shows of a service that is up, and its present run.
-pub const SHOWN: [Property; 14] = [
+/// Whether files of a unit changed since the manager read them. It looks through all unit directories to answer.
+pub const CHANGED_ON_DISK: [Property; 1] = [(UNIT, "NeedDaemonReload")];
+
+/// What a status shows of a service that is up, and its present run; without [`CHANGED_ON_DISK`].
+pub const SHOWN: [Property; 13] = [
     (SERVICE_INTERFACE, "ExecMainStartTimestampMonotonic"),
     (SERVICE_INTERFACE, "ExecMainStartTimestamp"),
     (SERVICE_INTERFACE, "MainPID"),
@@ -42,7 +47,6 @@ pub const SHOWN: [Property; 14] = [
     (UNIT, "ActiveState"),
     (UNIT, "ActiveEnterTimestamp"),
     (UNIT, "FreezerState"),
-    (UNIT, "NeedDaemonReload"),
     (UNIT, "FragmentPath"),
     (UNIT, "DropInPaths"),
 ];
@@ -201,10 +205,24 @@ impl Connected {
         stream::iter(units).map(|unit| self.properties(unit.as_ref())).buffered(WINDOW).try_collect().await
     }
 
+    /// The directories in which the manager looks for units and drop-ins.
+    ///
+    /// # Errors
+    /// What the connection or the manager refuses.
+    pub async fn unit_directories(&self) -> zbus::Result<Vec<PathBuf>> {
+        let reply = self.get_at(MANAGER_PATH, "org.freedesktop.systemd1.Manager", Some("UnitPath")).await?;
+        let value: zbus::OwnedVariant = reply.body().deserialize()?;
+        let paths: Vec<String> = value.try_into()?;
+        Ok(paths.into_iter().map(PathBuf::from).collect())
+    }
+
     /// One property of an interface, or all (`Get` and `GetAll` of `org.freedesktop.DBus.Properties`).
     async fn get(&self, unit: &str, interface: &str, property: Option<&str>) -> zbus::Result<zbus::Message> {
+        self.get_at(&unit_path(unit), interface, property).await
+    }
+
+    async fn get_at(&self, path: &str, interface: &str, property: Option<&str>) -> zbus::Result<zbus::Message> {
         const PROPERTIES: Option<&str> = Some("org.freedesktop.DBus.Properties");
-        let path = &*unit_path(unit);
         self.ask(|manager| async move {
             let connection = manager.inner().connection();
             match property {

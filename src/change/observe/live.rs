@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::members::{Kind, Member, all_members};
+use super::members::{Kind, Member, Start, all_members};
 use crate::manager::Connected;
-use crate::manager::calls::{CONTENT, Property, RUN, SHOWN, START};
+use crate::manager::calls::{CHANGED_ON_DISK, CONTENT, Property, RUN, SHOWN, START};
 use crate::manager::properties::Properties;
 use crate::manager::unit::UnitInfo;
 use crate::model::Group;
@@ -58,7 +58,10 @@ pub async fn query(systemd: &Connected, query: &Query<'_>) -> zbus::Result<Optio
     let names: Vec<&str> = units.iter().copied().chain([&*target_unit]).collect();
     let infos = by_name(systemd.list(&names).await?);
     let others: Vec<&str> = query.others.iter().map(String::as_str).collect();
-    let properties = properties(systemd, &members, &others, &infos, Needed { service: &SHOWN, other: None }).await?;
+    let needed = Needed { service: &SHOWN, other: None };
+    let mut properties = properties(systemd, &members, &others, &infos, needed).await?;
+    let services = members.iter().filter(|member| simply_runs(member, &infos) && is_service(member));
+    find_changed_on_disk(systemd, services, &mut properties).await?;
     let members = with_orphaned_steps(members, &properties);
     Ok(Some(LiveGroup { target, members, infos, properties }))
 }
@@ -159,9 +162,11 @@ async fn properties(
     let (mut services, mut rest, mut all) = (Vec::new(), Vec::new(), others.to_vec());
     for member in members {
         let unit = member.unit();
-        let Some(info) = infos.get(unit) else { continue };
-        match member.defined && info.is_up() && info.job.is_none() {
-            true if unit.ends_with(".service") => services.push(unit),
+        if !infos.contains_key(unit) {
+            continue;
+        }
+        match simply_runs(member, infos) {
+            true if is_service(member) => services.push(unit),
             true if needed.other.is_some() => rest.push(unit),
             _ => all.push(unit),
         }
@@ -173,6 +178,49 @@ async fn properties(
     ];
     let units = [services, rest, all].concat().into_iter().map(ToOwned::to_owned);
     Ok(units.zip(answers.into_iter().flatten()).collect())
+}
+
+fn simply_runs(member: &Member, infos: &HashMap<String, UnitInfo>) -> bool {
+    member.defined && infos.get(member.unit()).is_some_and(|info| info.is_up() && info.job.is_none())
+}
+
+fn is_service(member: &Member) -> bool {
+    member.unit().ends_with(".service")
+}
+
+/// Completes the properties of `services` with whether their files changed on disk. That costs the manager more than all
+/// other properties that a status shows. So it is asked for one of the instances of a process only: the target has them
+/// loaded at the same time, from the same files. It is asked for each instance that has drop-ins of its own.
+async fn find_changed_on_disk<'m>(
+    systemd: &Connected,
+    services: impl Iterator<Item = &'m Member>,
+    properties: &mut HashMap<String, Properties>,
+) -> zbus::Result<()> {
+    let directories = systemd.unit_directories().await?;
+    let own: HashSet<_> = directories
+        .iter()
+        .flat_map(std::fs::read_dir)
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".d"))
+        .collect();
+    let mut alike: HashMap<_, Vec<&str>> = HashMap::new();
+    for member in services {
+        let unit = member.unit();
+        let Some(Properties { fragment, drop_ins, .. }) = properties.get(unit) else { continue };
+        let own = (member.start != Start::Auto || own.contains(&format!("{unit}.d"))).then_some(unit);
+        alike.entry((fragment.clone(), drop_ins.clone(), own)).or_default().push(unit);
+    }
+    let first: Vec<&str> = alike.values().filter_map(|units| units.first().copied()).collect();
+    let answers = systemd.only_of(&first, &CHANGED_ON_DISK).await?;
+    for (units, answer) in alike.values().zip(answers) {
+        for unit in units {
+            if let Some(properties) = properties.get_mut(*unit) {
+                properties.needs_reload = answer.needs_reload;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn by_name(infos: Vec<UnitInfo>) -> HashMap<String, UnitInfo> {
