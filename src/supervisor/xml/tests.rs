@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use super::read::decoded;
 use super::{Invalid, answer, fault, read};
 use crate::supervisor::value::Value;
@@ -87,5 +89,51 @@ fn base64_with_and_without_padding() {
     }
     for text in ["Y", "YQ=", "Y===", "Y!==", "/w==", "====", "YQ==YQ=="] {
         assert_eq!(decoded(text), None, "{text}");
+    }
+}
+
+/// Any value that a client may send.
+fn any_value() -> impl Strategy<Value = crate::supervisor::value::Value> {
+    let leaf = prop_oneof![
+        any::<i32>().prop_map(Value::Int),
+        any::<bool>().prop_map(Value::Boolean),
+        "[ -~\\n\\té\u{1f600}]*".prop_map(Value::String),
+    ];
+    leaf.prop_recursive(6, 64, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+            prop::collection::btree_map("[a-zA-Z<&>]{0,5}", inner, 0..5).prop_map(Value::Struct),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(value in any_value()) {
+        let text = answer(&value).replace("methodResponse>", "methodCall>");
+        let text = text.replacen("<params>", "<methodName>x</methodName><params>", 1);
+        prop_assert_eq!(read(text.as_bytes()).unwrap().params, vec![value]);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_a_call(body in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&body);
+    }
+
+    #[test]
+    fn any_elements_are_refused_or_a_call(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "<methodCall>", "</methodCall>", "<methodName>", "</methodName>", "<params>", "</params>", "<param>",
+                "</param>", "<value>", "</value>", "<int>", "</int>", "<array>", "</array>", "<data>", "</data>", "<struct>",
+                "</struct>", "<member>", "</member>", "<name>", "</name>", "<base64>", "</base64>", "<!--", "-->", "<![CDATA[",
+                "]]>", "<?", "?>", "&", "&amp;", "&#0;", "<value/>", "1", "x", " ", "<!DOCTYPE x>",
+            ]),
+            0..40,
+        )
+    ) {
+        if let Ok(request) = read(parts.concat().as_bytes()) {
+            let _ = crate::supervisor::call::read(request);
+        }
     }
 }
