@@ -127,7 +127,7 @@ fn a_link_that_is_cut(f: &Fleet) {
     succeeded(&f.release("1"));
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=8s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "[c]opse apply"]).status == 0);
     f.controller.ok(&["ip", "link", "set", "n2", "down"]);
     n2.wait_until("the apply is complete", || {
         n2.run(&["sh", "-c", "! pgrep -f '[c]opse apply' && grep -c '^# Release 2' /etc/copse/shop.toml"]).status == 0
@@ -146,10 +146,10 @@ fn a_killed_controller(f: &Fleet) {
     let client = f.under_load();
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=4s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "[c]opse apply"]).status == 0);
     f.controller.sh("pkill -KILL -f '[a]nsible-playbook'; pkill -KILL -x ssh; true");
     drop(rolling);
-    n2.wait_until("the host completes it on its own", || n2.run(&["pgrep", "-f", "copse apply"]).status != 0);
+    n2.wait_until("the host completes it on its own", || n2.run(&["pgrep", "-f", "[c]opse apply"]).status != 0);
     n2.wait_until("with nothing left to do", || n2.copse(&["plan", "--exit-code", "shop"]).status == 0);
     assert_eq!(f.releases(), ["r2", "r1", "r1"]);
     let on = f.release("2");
@@ -164,12 +164,13 @@ fn a_host_that_reboots(f: &Fleet) {
     f.node("n2").ok(&["copse", "enable", "shop"]);
     let rolling = f.spawn_rollout(&["-e", "file=shop.toml.j2", "-e", "rev=2", "-e", "canary=20s"]);
     let n2 = f.node("n2");
-    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "copse apply"]).status == 0);
+    n2.wait_until("the apply has begun", || n2.run(&["pgrep", "-f", "[c]opse apply"]).status == 0);
     // All of the machine's processes end, and /run/copse with them.
     n2.run(&["sh", "-c", "rm -rf /run/copse; systemctl soft-reboot --no-block"]);
     let output = rolling.finish();
     assert_ne!(output.status, 0, "{}", output.stdout);
-    assert_eq!([f.release_of("n3"), f.release_of("n4")], ["r1", "r1"]);
+    assert!(output.stdout.contains("`n2` no longer answers, so `n3` is not touched"), "{}", output.stdout);
+    assert_eq!([f.release_of("n3"), f.release_of("n4")], ["r1", "r1"], "{}", output.stdout);
     f.controller
         .wait_until("it is back", || f.controller.run(&["ssh", "-n", "n2", "copse", "wait", "shop"]).status == 0);
     let on = f.release("2");

@@ -75,7 +75,8 @@ options:
       - What happens if a unit does not become ready. The task fails in either case.
       - With V(hold), the new files stay. Units that were not reached stay pinned to what they run, so that the next apply
         continues.
-      - With V(rollback), the previous files are installed again, and C(copse apply --rollback) returns to them.
+      - With V(rollback), the previous files are installed and applied again. If they were edited without an apply,
+        C(copse apply --rollback) returns to the last complete apply.
     type: str
     choices: [hold, rollback]
     default: hold
@@ -199,6 +200,7 @@ class Group:
         self.after = {}
         self._read_files()
         self.status = self.copse.status(self.name)
+        self.was_current = False
         self.result = {"changed": False, "files": self.changed_files()}
 
     def _check_names(self):
@@ -364,6 +366,11 @@ class Group:
         status = self.copse.status(self.name)
         return status is None or status["verdict"] in lib.INACTIVE
 
+    def runs_its_files(self):
+        """Whether an apply of the files on the host has nothing to do."""
+        _status, plans, _error = self.copse.objects("plan", "--json", self.name)
+        return bool(plans) and not plans[0].get("errors") and not plans[0].get("changed")
+
     def restart_the_rest(self):
         """Restarts the processes that the apply did not start or restart."""
         touched = {unit["unit"] for unit in self.result["units"] if unit["action"] in ("restart", "roll", "start", "rebind")}
@@ -381,6 +388,7 @@ class Group:
         state = self.params["state"]
         if state == "stopped" and self.status and not self.is_stopped():
             self.act("stop", self.name)
+        self.was_current = self.runs_its_files()
         self.replace_files()
         if self.changed_files() and (not self.status or self.status["verdict"] in lib.INACTIVE):
             # A file that was removed and is back has units that are not loaded, although copse knows them.
@@ -414,7 +422,10 @@ class Group:
         if new:
             self.module.run_command(["systemctl", "daemon-reload"])
             return "the new group was stopped and its files were removed"
-        command = ["apply", "--json", self.name] if was_inactive else ["apply", "--json", "--rollback", self.name]
+        # The files that are back are what ran, unless a user had edited them since. `--rollback` goes to the last complete
+        # apply, which is older than what ran if the group was stopped and started with other files since.
+        rollback = [] if was_inactive or self.was_current else ["--rollback"]
+        command = ["apply", "--json", *rollback, self.name]
         status, found, error = self.copse.objects(*command)
         self.result["units"] = self.result.get("units", []) + (found[0]["units"] if found else [])
         if status != lib.DONE:

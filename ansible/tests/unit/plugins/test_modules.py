@@ -162,7 +162,12 @@ class Modules(unittest.TestCase):
         answers = self.answers(apply=[broken, (0, APPLIED, "")])
         results = self.fails(said + "; rolled back to the previous files", answers, content="new", on_failure="rollback")
         self.assertEqual((results["rolled_back"], self.text()), (True, "old\n"))
-        self.assertIn("apply --json --rollback shop", self.module.commands)
+        self.assertEqual(self.module.commands[-2:], ["apply --json shop", "status --json shop"])
+        # What ran were not these files.
+        edited = self.answers(apply=[broken, (0, APPLIED, "")], plan=(0, dict(PLAN, changed=True), ""))
+        group.write(self.path, "edited\n")
+        self.fails("rolled back to the previous files", edited, content="new", on_failure="rollback")
+        self.assertEqual(self.module.commands[-2:], ["apply --json --rollback shop", "status --json shop"])
         results = self.fails("the rollback failed as well", self.answers(apply=broken), content="new", on_failure="rollback")
 
     def test_what_a_user_decided_is_refused_unless_forced(self):
