@@ -29,7 +29,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 .PHONY: test
-test: prerequisites check schemas booted
+test: prerequisites check booted
 
 .PHONY: check
 check: format lint minimal unit
@@ -229,7 +229,7 @@ package-check:
 package-test: PROGRAMS := dpkg-dev
 package-test: prerequisites
 	packaging/test
-	$(MAKE) --no-print-directory fleet
+	$(MAKE) --no-print-directory fleet schemas
 
 # The manual as it reads in a browser, in target/manual: `make html`.
 .PHONY: html
