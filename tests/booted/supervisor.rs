@@ -261,7 +261,7 @@ fn a_client_that_calls_shutdown_at_its_end_stops_in_time(m: &Machine) {
     assert_ne!(m.pid("demo-worker.service"), worker);
     // Its handler must not run in the middle of its first call.
     let begun = || of_manager().matches("[[[], [], []]]").count() == 3;
-    m.wait_until("the client has made its first call", SOON, begun);
+    m.wait_until("the client has made its first call", begun);
     f.group.stop();
     assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
     for unit in ["demo-manager.service", "copse-supervisor@demo.service"] {
